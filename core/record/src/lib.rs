@@ -1,4 +1,4 @@
-//! Types of `run.json`, the complete record of a run, schema `gigatcp.run/4`.
+//! Types of `run.json`, the complete record of a run, schema `gigatcp.run/5`.
 //!
 //! The report, `--json` and later readers use this record only. Field names carry their unit
 //! (`_ns`, `_bytes`, `_bps`, `_fraction`). Times count from the start of the simulation, stream
@@ -20,12 +20,12 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Schema written by this crate.
-pub const SCHEMA: &str = "gigatcp.run/4";
+pub const SCHEMA: &str = "gigatcp.run/5";
 
 /// One call of `gigatcp run`: a plan and all its series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// `gigatcp.run/4`.
+    /// `gigatcp.run/5`.
     pub schema: String,
     /// Name of the plan.
     pub name: String,
@@ -726,50 +726,35 @@ pub struct Negotiated {
     pub cause: String,
 }
 
-/// Points of a time-sequence graph.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// A time-sequence graph of the packets at the sender's interface, packed as the page draws it.
+///
+/// Times are from the start of the run, stream offsets from the first byte of data. A capture of the
+/// run (`--capture`) has every packet in a form for other programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeSequence {
-    /// The whole connection in equal steps, for an overview.
-    pub overview: Vec<SequenceStep>,
-    /// Intervals in full detail: the start, around the first loss and around the first timeout.
-    pub details: Vec<SequenceDetail>,
+    /// Unit of all times in it.
+    pub unit_ns: u64,
+    /// Number of packets.
+    pub points: u64,
+    /// Number of those that it has one by one; the rest is in summaries of neighboring packets.
+    pub kept_points: u64,
+    /// Whether advertised windows are known.
+    pub knows_windows: bool,
+    /// Size of the summaries.
+    pub head: PackedPart,
+    /// Sizes of the chunks of single packets.
+    pub chunks: Vec<PackedPart>,
+    /// Summaries and chunks, each compressed (zlib), in base64.
+    pub octets: String,
 }
 
-/// Sequence space during one step of the overview.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SequenceStep {
-    /// Start of the step.
-    pub at_ns: u64,
-    /// Lowest stream offset sent in it; null if nothing was sent.
-    pub sent_low: Option<u64>,
-    /// Stream offset after the highest byte sent in it.
-    pub sent_high: Option<u64>,
-    /// SND.UNA at its end.
-    pub ack: u64,
-    /// Right edge of the send window (SND.UNA + SND.WND) at its end.
-    pub window_edge: u64,
-    /// Wire segments retransmitted in it.
-    pub retransmitted: u32,
-}
-
-/// An interval of a time-sequence graph, segment by segment.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SequenceDetail {
-    /// Reason for this interval: `start`, `first loss`, `timeout`.
-    pub why: String,
-    /// Time of the event: first data, first retransmission, or first retransmission for a timeout.
-    /// Null in records of earlier versions.
-    #[serde(default)]
-    pub at_ns: Option<u64>,
-    /// Smoothed RTT at that time; null if there was none.
-    #[serde(default)]
-    pub srtt_ns: Option<u64>,
-    /// Segments sent, as (time ns, first offset, length, whether retransmitted).
-    pub sent: Vec<(u64, u64, u32, bool)>,
-    /// Acknowledgments received, as (time ns, ack offset, window edge offset).
-    pub acks: Vec<(u64, u64, u64)>,
-    /// SACK blocks received, as (time ns, first offset, offset after last).
-    pub sacks: Vec<(u64, u64, u64)>,
+/// Bytes of a part of a packed graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedPart {
+    /// Compressed.
+    pub packed: u64,
+    /// Not compressed.
+    pub plain: u64,
 }
 
 /// One receive ring of a network card, in wire packets.

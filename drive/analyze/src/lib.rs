@@ -45,6 +45,7 @@
 //! | `summary.rs` | one row per connection |
 //! | `follow.rs`, `revisit.rs` | segment by segment; chosen connections in a second pass |
 //! | `annotate.rs` | a copy with comments |
+//! | `graph/` | the time-sequence graph of a connection |
 //! | `packets.rs` | packets without a file |
 //! | `reports/` | reports of testers and of `ss` in place of a capture |
 #![forbid(unsafe_code)]
@@ -56,6 +57,7 @@ mod connections;
 mod diagnoses;
 mod error;
 mod follow;
+pub mod graph;
 mod held;
 mod options;
 mod packets;

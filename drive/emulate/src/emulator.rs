@@ -167,13 +167,13 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Creates the namespaces and begins to carry packets, which are shown to `watch`.
+    /// Creates the namespaces and begins to carry packets, which are shown to `watches`.
     ///
     /// # Errors
     /// [`EmulatorError`]: the step that failed, and what is missing.
     pub fn start(
         config: &EmulatorConfig,
-        mut watch: Option<Box<dyn Watch>>,
+        watches: impl IntoIterator<Item = Box<dyn Watch>>,
     ) -> Result<Self, EmulatorError> {
         let network = Network::new(network(config), config.seed).map_err(EmulatorError::Hop)?;
         let namespaces = [Namespace::new()?, Namespace::new()?];
@@ -199,7 +199,8 @@ impl Emulator {
         let scheduled = scheduled.collect();
         let zero = clock::monotonic();
         let began = Instant::from_nanos(zero.unsigned_abs());
-        if let Some(watch) = &mut watch {
+        let mut watches: Vec<_> = watches.into_iter().collect();
+        for watch in &mut watches {
             watch.on_start(began);
         }
         let early = early(config.processor);
@@ -212,7 +213,7 @@ impl Emulator {
             scheduled,
             listed: Instant::ZERO,
             has_times: config.forward.iter().chain(&config.reverse).any(takes_time),
-            watch,
+            watches,
             shared: Arc::clone(&shared),
             zero,
             early,

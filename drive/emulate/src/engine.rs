@@ -106,7 +106,7 @@ pub(crate) struct Engine {
     pub(crate) listed: Instant,
     /// Whether packets are delayed, so that delivery must be punctual.
     pub(crate) has_times: bool,
-    pub(crate) watch: Option<Box<dyn Watch>>,
+    pub(crate) watches: Vec<Box<dyn Watch>>,
     pub(crate) shared: Arc<Shared>,
     /// Monotonic clock when the path began.
     pub(crate) zero: i64,
@@ -248,7 +248,7 @@ impl Engine {
             return;
         }
         self.shared.changes.list(changed);
-        if let Some(watch) = &mut self.watch {
+        for watch in &mut self.watches {
             watch.on_change(changed);
         }
     }
@@ -316,7 +316,7 @@ impl Engine {
         for due in due {
             self.lateness[from.index()].count(now.saturating_since(*due));
         }
-        if let Some(watch) = &mut self.watch {
+        for watch in &mut self.watches {
             for packet in packets {
                 watch.on_packet(&PacketEvent {
                     at: now,
@@ -332,7 +332,7 @@ impl Engine {
     }
 
     fn see(&mut self, at: Instant, side: Side, is_sent: bool, packet: &Packet) {
-        if let Some(watch) = &mut self.watch {
+        for watch in &mut self.watches {
             watch.on_packet(&PacketEvent {
                 at,
                 side,

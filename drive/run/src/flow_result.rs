@@ -7,7 +7,7 @@ use gigatcp_events::{Cause, Limit};
 use gigatcp_plan::{Flow, Series, Stop};
 use gigatcp_record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
-    RingRecord, SeriesRecord, TheoryRecord, TimeSequence, growth,
+    RingRecord, SeriesRecord, TheoryRecord, growth,
 };
 use gigatcp_sim::account::{Attribution, ByCause, ByLimit, Span};
 use gigatcp_sim::meter::Meter;
@@ -96,7 +96,6 @@ pub(crate) struct FlowResult<'a> {
     pub(crate) negotiated: Vec<Negotiated>,
     pub(crate) unavailable: Vec<String>,
     pub(crate) application: Option<ApplicationRecord>,
-    pub(crate) time_sequence: Option<TimeSequence>,
 }
 
 impl FlowResult<'_> {
@@ -168,7 +167,7 @@ impl FlowResult<'_> {
             negotiated: self.negotiated,
             application: self.application,
             unavailable: self.unavailable,
-            time_sequence: self.time_sequence,
+            time_sequence: None,
             why: None,
         }
     }

@@ -117,7 +117,7 @@ pub fn run(
             return Ok(None);
         }
         let seed = (task.repeat, task.seed);
-        let record = run::world(task.series, seed, None, &stop, &state.now_ns)?;
+        let record = run::world(task.series, seed, Vec::new(), &stop, &state.now_ns)?;
         state.done.store(true, Ordering::Relaxed);
         Ok((!record.partial).then(|| {
             on_done(&record);

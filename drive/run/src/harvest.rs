@@ -9,9 +9,9 @@ use gigatcp_path::{
 use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
 use gigatcp_record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
-    SequenceDetail, SequenceStep, SeriesRecord, TheoryRecord, TimeSequence,
+    SeriesRecord, TheoryRecord,
 };
-use gigatcp_sim::observe::{Detail, Event, LinkSample, Mark, Sequence};
+use gigatcp_sim::observe::LinkSample;
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{ArrivalsOutcome, EndReason, FlowOutcome, Outcome};
@@ -143,7 +143,6 @@ fn flow_record(
             .application
             .as_ref()
             .map(|application| application_record(application, result, end)),
-        time_sequence: result.sequence.as_deref().map(time_sequence),
     };
     found.into_record()
 }
@@ -259,50 +258,6 @@ fn ring_records(rings: &ReceiveRings) -> Vec<RingRecord> {
             }
         })
         .collect()
-}
-
-fn time_sequence(sequence: &Sequence) -> TimeSequence {
-    let steps = sequence.steps().iter();
-    TimeSequence {
-        overview: steps
-            .map(|step| SequenceStep {
-                at_ns: step.at.as_nanos(),
-                sent_low: step.sent.map(|(low, _)| low),
-                sent_high: step.sent.map(|(_, high)| high),
-                ack: step.ack,
-                window_edge: step.window_edge,
-                retransmitted: step.retransmitted,
-            })
-            .collect(),
-        details: sequence.details().iter().map(detail).collect(),
-    }
-}
-
-fn detail(about: &Detail) -> SequenceDetail {
-    let why = match about.event {
-        Event::Start => "start",
-        Event::FirstLoss => "first loss",
-        Event::Timeout => "timeout",
-    };
-    let mut detail = SequenceDetail {
-        why: why.into(),
-        at_ns: Some(about.at.as_nanos()),
-        srtt_ns: about.srtt.map(Duration::as_nanos),
-        ..SequenceDetail::default()
-    };
-    for mark in &about.marks {
-        match *mark {
-            Mark::Sent {
-                at,
-                seq,
-                len,
-                again,
-            } => detail.sent.push((at.as_nanos(), seq, len, again)),
-            Mark::Ack { at, ack, edge } => detail.acks.push((at.as_nanos(), ack, edge)),
-            Mark::Sack { at, left, right } => detail.sacks.push((at.as_nanos(), left, right)),
-        }
-    }
-    detail
 }
 
 fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {

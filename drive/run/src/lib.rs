@@ -15,11 +15,12 @@
 //! * [`files`]: files that a plan names.
 //! * [`leftover`]: incomplete files and directories of killed processes.
 //! * [`store`]: `runs/<name>-<hash>/`, written atomically.
-//! * [`tap`]: packets into a capture file.
-//! * [`watch`]: packets analyzed as they pass, without a file.
+//! * [`capture_file`], `tap`: packets into a capture file.
+//! * [`watch`]: packets analyzed and drawn as they pass, without a file.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod capture_file;
 pub mod files;
 mod flow_result;
 pub mod further;
@@ -33,7 +34,7 @@ pub mod randomness;
 pub mod run;
 pub mod scenario;
 pub mod store;
-pub mod tap;
+mod tap;
 mod theory;
 pub mod watch;
 

@@ -11,6 +11,7 @@ use gigatcp_record::SeriesRecord;
 use gigatcp_sim::{Tap, World};
 use rayon::prelude::*;
 
+use crate::capture_file::CaptureFile;
 #[cfg(target_os = "linux")]
 use crate::live::{
     self, LiveError,
@@ -18,7 +19,7 @@ use crate::live::{
     sender_tap::SenderTap,
 };
 use crate::tap::CaptureTap;
-use crate::watch::{Both, WatchTap};
+use crate::watch::{Observer, WatchTap};
 use crate::{harvest, scenario};
 #[cfg(target_os = "linux")]
 use gigatcp_emulate::Side;
@@ -320,32 +321,33 @@ fn run_live(
 ) -> Result<SeriesRecord, RunError> {
     let series = task.series;
     let in_capture = |source| task.capture_error(source);
-    let mut watch: Option<Box<dyn gigatcp_emulate::Watch>> = None;
+    let mut watches: Vec<Box<dyn gigatcp_emulate::Watch>> = Vec::new();
     let mut capture = None;
     if let Some(folder) = &job.captures {
         let place = folder.join(capture_name(job, task));
         let begun = Capture::begin(&place, Side::Client, HEADERS).map_err(in_capture)?;
-        watch = Some(Box::new(begun.0));
+        watches.push(Box::new(begun.0));
         capture = Some(begun.1);
     }
     let live = |source| RunError::Live {
         series: series.name.clone(),
         source,
     };
+    let observer = Observer::new(&series.scenario, job.diagnose && capture.is_none());
     let mut analysis = None;
-    if job.diagnose && capture.is_none() {
-        let tap = SenderTap::open();
+    if let Some(observer) = observer {
+        let tap = SenderTap::open(observer);
         let tap = tap.map_err(|error| live(LiveError::Thread(error)))?;
-        watch = Some(Box::new(tap.0));
+        watches.push(Box::new(tap.0));
         analysis = Some(tap.1);
     }
-    let record = live::run(series, (task.repeat, task.seed), watch, stop, now);
+    let record = live::run(series, (task.repeat, task.seed), watches, stop, now);
     if let Some(capture) = capture {
         capture.finish().map_err(in_capture)?;
     }
     let mut record = record.map_err(live)?;
     if let Some(analysis) = analysis {
-        analysis.diagnose(&mut record.flows);
+        analysis.finish(&mut record.flows);
     }
     Ok(record)
 }
@@ -358,23 +360,21 @@ fn run_world(
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
     let in_capture = |source| task.capture_error(source);
-    let tap = match &job.captures {
-        Some(folder) => Some(open_capture(folder, job, task).map_err(in_capture)?),
-        None => None,
-    };
-    let watch = job.diagnose.then(WatchTap::default);
-    let seen: Option<Box<dyn Tap + Send>> = match (tap.clone(), watch.clone()) {
-        (Some(tap), Some(watch)) => Some(Box::new(Both(tap, watch))),
-        (Some(tap), None) => Some(Box::new(tap)),
-        (None, Some(watch)) => Some(Box::new(watch)),
-        (None, None) => None,
-    };
-    let mut record = world(task.series, (task.repeat, task.seed), seen, stop, now)?;
-    if let Some(tap) = &tap {
-        tap.finish().map_err(in_capture)?;
+    let mut taps: Vec<Box<dyn Tap + Send>> = Vec::new();
+    let mut capture = None;
+    if let Some(folder) = &job.captures {
+        let (tap, file) = open_capture(folder, job, task).map_err(in_capture)?;
+        taps.push(Box::new(tap));
+        capture = Some(file);
+    }
+    let watch = Observer::new(&task.series.scenario, job.diagnose).map(WatchTap::new);
+    taps.extend(watch.clone().map(|watch| Box::new(watch) as _));
+    let mut record = world(task.series, (task.repeat, task.seed), taps, stop, now)?;
+    if let Some(capture) = capture {
+        capture.finish().map_err(in_capture)?;
     }
     if let Some(watch) = watch {
-        watch.diagnose(&mut record.flows);
+        watch.finish(&mut record.flows);
     }
     Ok(record)
 }
@@ -388,7 +388,7 @@ fn run_world(
 pub fn world(
     series: &Series,
     (repeat, seed): (u32, u64),
-    tap: Option<Box<dyn Tap + Send>>,
+    taps: Vec<Box<dyn Tap + Send>>,
     stop: &AtomicBool,
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
@@ -398,8 +398,8 @@ pub fn world(
         series: series.name.clone(),
         source,
     })?;
-    if let Some(tap) = tap {
-        world.set_tap(tap);
+    if !taps.is_empty() {
+        world.set_tap(Box::new(taps));
     }
     let ended = world.run(stop, now);
     world.check();
@@ -422,12 +422,16 @@ fn capture_name(job: &Job, task: &Task<'_>) -> String {
     }
 }
 
-fn open_capture(folder: &Path, job: &Job, task: &Task<'_>) -> Result<CaptureTap, CaptureError> {
+fn open_capture(
+    folder: &Path,
+    job: &Job,
+    task: &Task<'_>,
+) -> Result<(CaptureTap, CaptureFile), CaptureError> {
     let series = task.series;
     let name = capture_name(job, task);
     let comment = format!(
         "plan {}, series {}, seed {}",
         job.plan.name, series.name, task.seed
     );
-    CaptureTap::create(&folder.join(name), &comment)
+    CaptureTap::begin(&folder.join(name), &comment)
 }

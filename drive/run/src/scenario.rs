@@ -151,7 +151,6 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
         sender,
         receiver,
         interval: scenario.tester.interval,
-        time_sequence: flow.time_sequence == Some(true),
     }
 }
 

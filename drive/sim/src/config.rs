@@ -73,8 +73,6 @@ pub struct FlowConfig {
     pub receiver: HostConfig,
     /// Length of the tester's intervals.
     pub interval: Duration,
-    /// Whether to keep time-sequence data.
-    pub time_sequence: bool,
 }
 
 /// Links and stations of a route, by their names.

@@ -11,7 +11,7 @@
 //! * [`packet`]: packets on the path.
 //! * [`segment_on_path`]: effects of path elements on a segment, whatever its payload.
 //! * [`meter`]: the tester's clock and intervals.
-//! * [`observe`]: samples, time-sequence data.
+//! * [`observe`]: samples at regular intervals.
 //! * [`account`]: attributes each instant of a sender to a cause.
 //!
 //! A flow has its own pair of hosts, or shares hosts with others ([`FlowConfig::from`]). It takes

@@ -13,7 +13,7 @@ use gigatcp_wire::Phantom;
 use crate::account::{Attribution, ByLimit};
 use crate::host::{Host, Socket};
 use crate::meter::Meter;
-use crate::observe::{LinkSamples, Sample, Sequence};
+use crate::observe::{LinkSamples, Sample};
 use crate::packet::Packet;
 use crate::short_flows::ArrivalsOutcome;
 
@@ -74,8 +74,6 @@ pub struct FlowOutcome {
     pub receiver: Endpoint,
     /// Samples of the sender, oldest first.
     pub samples: Vec<Sample>,
-    /// Time-sequence data, if requested.
-    pub sequence: Option<Box<Sequence>>,
     /// Time at which the receiver had read everything; `None` if it had not.
     pub finished_at: Option<Instant>,
     /// Time by mechanism until then, or until the end; `None` without an account.

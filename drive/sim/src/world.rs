@@ -21,7 +21,7 @@ use crate::config::WorldConfig;
 use crate::ends::{Ends, Place};
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, FlowState, Ledger};
-use crate::observe::{Sample, Sequence};
+use crate::observe::Sample;
 use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::Population;
@@ -44,6 +44,20 @@ pub trait Tap {
     /// is ignored.
     fn on_hop(&mut self, now: Instant, packet: &Packet, hop: usize) {
         let _ = (now, packet, hop);
+    }
+}
+
+impl Tap for Vec<Box<dyn Tap + Send>> {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
+        for tap in self {
+            tap.on_packet(now, packet, at_sender);
+        }
+    }
+
+    fn on_hop(&mut self, now: Instant, packet: &Packet, hop: usize) {
+        for tap in self {
+            tap.on_hop(now, packet, hop);
+        }
     }
 }
 
@@ -74,7 +88,6 @@ pub struct World {
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
     samples: Samples,
-    sequences: Vec<Option<Box<Sequence>>>,
     /// Accounts of the senders; empty if not requested.
     ledgers: Vec<Ledger>,
     /// IP bytes delivered to each receiver, and to all.
@@ -86,8 +99,6 @@ pub struct World {
     tap: Option<Box<dyn Tap + Send>>,
     /// Whether the path has other flows than a single connection.
     shares_path: bool,
-    /// Whether packets that leave hosts are observed.
-    looks_at_departures: bool,
 }
 
 impl World {
@@ -117,11 +128,6 @@ impl World {
                 config.observe.sample_step,
                 config.observe.record_limit,
             ),
-            sequences: connections
-                .iter()
-                .map(|ends| config.flows[ends.flow].time_sequence)
-                .map(|is_kept| is_kept.then(|| Box::new(Sequence::new(config.end))))
-                .collect(),
             ledgers: (0..flows)
                 .filter(|_| config.observe.account)
                 .map(|_| Ledger::new(config.observe.sample_step))
@@ -133,7 +139,6 @@ impl World {
             out: Vec::new(),
             tap: None,
             shares_path: flows > 1 || !datagrams.is_empty() || !config.arrivals.is_empty(),
-            looks_at_departures: config.flows.iter().any(|flow| flow.time_sequence),
             hosts,
             connections,
             datagrams,
@@ -162,7 +167,6 @@ impl World {
     pub fn set_tap(&mut self, tap: Box<dyn Tap + Send>) {
         self.tap = Some(tap);
         self.network.watch();
-        self.looks_at_departures = true;
     }
 
     /// Returns the current time.
@@ -345,7 +349,7 @@ impl World {
         }
         let host = place.host as usize;
         self.fingerprint(&packet);
-        if self.tap.is_some() || self.sequences[flow].is_some() {
+        if self.tap.is_some() {
             self.deliver_watched(place, packet);
         } else {
             self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
@@ -353,29 +357,23 @@ impl World {
         self.after_host(host, Some(place.socket));
     }
 
-    /// Delivers a packet to its host and shows it to the observer and time-sequence data.
+    /// Delivers a packet to its host and shows it to the observer.
     #[inline(never)]
     fn deliver_watched(&mut self, place: Place, packet: Packet) {
         let host = place.host as usize;
-        let flow = packet.flow as usize;
         if let Some(tap) = &mut self.tap
             && packet.sent_segment().is_some()
             && !self.hosts[host].has_rings()
         {
             tap.on_packet(self.now, &packet, packet.reverse());
         }
-        let watched = packet.reverse() && self.sequences[packet.flow as usize].is_some();
-        let seen = watched.then(|| packet.segment().cloned()).flatten();
         self.hosts[host].handle_packet(self.now, place.socket, packet, &mut self.out);
-        if let Some(segment) = seen {
-            self.note_ack(flow, &segment);
-        }
     }
 
     /// Passes packets that a host has sent to the network.
     #[inline]
     fn dispatch(&mut self) {
-        if self.looks_at_departures {
+        if self.tap.is_some() {
             self.show_departures();
         }
         // Usually there is one.
@@ -399,21 +397,13 @@ impl World {
         self.out = out;
     }
 
-    /// Shows packets that a host has sent to the observer and time-sequence data.
+    /// Shows packets that a host has sent to the observer.
     #[inline(never)]
     fn show_departures(&mut self) {
-        let out = std::mem::take(&mut self.out);
-        for packet in &out {
-            if !packet.reverse() {
-                self.note_sent(packet.flow as usize, packet);
-            }
-            if let Some(tap) = &mut self.tap
-                && packet.segment().is_some()
-            {
-                tap.on_packet(self.now, packet, !packet.reverse());
-            }
+        let Some(tap) = &mut self.tap else { return };
+        for packet in self.out.iter().filter(|packet| packet.segment().is_some()) {
+            tap.on_packet(self.now, packet, !packet.reverse());
         }
-        self.out = out;
     }
 
     /// Shows packets the driver has taken from its rings, not those the card dropped.
@@ -446,23 +436,6 @@ impl World {
             self.hash.absorb(self.now.as_nanos());
             self.hash.absorb(numbers);
             self.hash.absorb(rest);
-        }
-    }
-
-    fn note_sent(&mut self, flow: usize, packet: &Packet) {
-        if let Some(Some(sequence)) = self.sequences.get_mut(flow)
-            && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
-            && let Some(segment) = packet.segment()
-        {
-            sequence.on_sent(self.now, segment, connection);
-        }
-    }
-
-    fn note_ack(&mut self, flow: usize, segment: &Segment<Phantom>) {
-        if let Some(sequence) = &mut self.sequences[flow]
-            && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
-        {
-            sequence.on_ack(self.now, segment, connection);
         }
     }
 
@@ -655,9 +628,8 @@ impl World {
         let mut ledgers = self.ledgers.into_iter();
         let mut flows = Vec::new();
         let hosts: Vec<Rc<Host>> = self.hosts.into_iter().map(Rc::new).collect();
-        let observed = self.samples.senders.into_iter().zip(self.sequences);
-        let observed = observed.zip(self.finished_at).zip(self.connections);
-        for (((samples, sequence), finished_at), Ends { flow, places, .. }) in observed {
+        let observed = self.samples.senders.into_iter().zip(self.finished_at);
+        for ((samples, finished_at), Ends { flow, places, .. }) in observed.zip(self.connections) {
             let [sender, receiver] = places.map(|place| {
                 let host = Rc::clone(&hosts[place.host as usize]);
                 Endpoint::new(host, place.socket)
@@ -671,7 +643,6 @@ impl World {
                 sender,
                 receiver,
                 samples,
-                sequence,
                 finished_at,
                 limits,
                 account,

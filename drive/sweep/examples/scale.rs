@@ -89,7 +89,7 @@ fn overhead(base: &Path, cells: u64) {
     for number in 0..sweep.space().count() {
         let cell = sweep.space().cell(number, &asked, &memory).expect("a cell");
         let series = sweep.space().scenario(&cell, &asked).expect("a scenario");
-        gigatcp_run::run::world(&series, (0, 1), None, &stop, &now).expect("a world");
+        gigatcp_run::run::world(&series, (0, 1), Vec::new(), &stop, &now).expect("a world");
     }
     let bare = cpu() - before;
     let share = (of_sweep.as_secs_f64() / bare.as_secs_f64() - 1.0) * 100.0;

@@ -255,7 +255,7 @@ pub(crate) fn row(
     }
     let now = AtomicU64::new(0);
     // A simulation that detects an internal fault panics; none of its state is used afterwards.
-    let run = || gigatcp_run::run::world(&series, seed, None, stop, &now);
+    let run = || gigatcp_run::run::world(&series, seed, Vec::new(), stop, &now);
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(record)) => (!record.partial).then(|| CellRow::of(&record, detail)),
         Ok(Err(error)) => Some(CellRow::failed(error.to_string())),

@@ -38,7 +38,7 @@ def test_record_page_and_tables_say_the_same(plan: Plan) -> None:
     result = gigatcp.run(plan)
     (series,) = result.record["series"]
     (flow,) = series["flows"]
-    assert result.record["schema"] == "gigatcp.run/4"
+    assert result.record["schema"] == "gigatcp.run/5"
     assert result.flows["goodput_bps"] == [flow["goodput_bps"]]
     assert len(result.intervals) == len(flow["intervals"])
     assert result.html().lower().startswith("<!doctype html>")

@@ -2,7 +2,7 @@
 // choice of series changes.
 
 const picture = byId("picture") && new Picture(byId("picture"), pictureData, { span: () => shown.span, show: showSpan, whole: () => showSpan() });
-const sequencePlot = byId("sequence-plot") && new SequencePlot(byId("sequence-plot"), byId("sequence-readout"), sequenceChanged);
+const graphs = DATA.graphs.length ? new Graphs({ parts: { choice: "connection", time: "segments", offsets: "offsets" }, chosen: noteLeftOut, changed: () => graphs.draw() }) : null;
 
 function drawAll() {
   applyTheme();
@@ -11,10 +11,15 @@ function drawAll() {
     buildLegend(() => picture.draw());
     shown.changed();
   }
-  if (sequencePlot) {
+  if (graphs) {
     buildSequenceLegend();
-    sequencePlot.draw();
+    graphs.draw();
   }
+}
+
+function noteLeftOut() {
+  const left = DATA.graphs_left_out;
+  if (left) byId("notes").replaceChildren(element("p", `${left} further connections are in run.json only.`, "note"));
 }
 
 // Reports what the picture does not show.
@@ -33,40 +38,6 @@ function notes() {
   byId("picture-text").textContent = about.join(" ");
 }
 
-// The address has the connection and its visible time.
-function sequenceChanged({ x0, x1 }) {
-  const isWhole = x0 === sequencePlot.all?.[0] && x1 === sequencePlot.all[1];
-  link.write({ connection: byId("sequence-choice").selectedIndex ? byId("sequence-choice").value : null, segments: isWhole ? null : spanPart(x0, x1) });
-}
-
-function chooseSequence() {
-  const sequence = DATA.sequences[byId("sequence-choice").selectedIndex];
-  const stretches = byId("sequence-stretches");
-  stretches.replaceChildren();
-  sequencePlot.choose(sequence);
-  const button = (text, act) => {
-    const node = element("button", text);
-    node.type = "button";
-    node.addEventListener("click", act);
-    stretches.append(node);
-  };
-  button("Whole", () => sequencePlot.whole());
-  for (const detail of sequencePlot.data.details) button(detail.why[0].toUpperCase() + detail.why.slice(1), () => sequencePlot.show(...detail.view));
-  const cut = sequence.details.filter((d) => d.entries[1] < d.entries[0]);
-  const about = cut.map((d) => `\u201c${d.why}\u201d shows the first ${digits(d.entries[1], 0)} of ${digits(d.entries[0], 0)} events`);
-  if (DATA.sequences_left_out) about.push(`${DATA.sequences_left_out} further connections are in run.json only`);
-  byId("sequence-note").textContent = about.length ? about.join("; ") + "." : "";
-}
-
-function startSequence() {
-  const choice = byId("sequence-choice");
-  for (const sequence of DATA.sequences) choice.append(element("option", sequence.label));
-  choice.addEventListener("change", chooseSequence);
-  byId("sequence-in").addEventListener("click", () => sequencePlot.zoom(0.5));
-  byId("sequence-out").addEventListener("click", () => sequencePlot.zoom(2));
-  byId("sequence-fit").addEventListener("click", () => sequencePlot.fit());
-}
-
 // Applies the address: series, the time span, a connection and its span.
 function follow() {
   link.read();
@@ -76,13 +47,7 @@ function follow() {
   hiddenLines.clear();
   (known.includes(true) ? known : known.map(isFirst)).forEach((isShown, index) => isShown || hiddenLines.add(index));
   shown.span = link.span("t");
-  if (sequencePlot) {
-    const choice = byId("sequence-choice"), span = link.span("segments");
-    const at = DATA.sequences.findIndex((sequence) => sequence.label === link.parts.get("connection"));
-    choice.selectedIndex = Math.max(0, at);
-    chooseSequence();
-    if (span) sequencePlot.show(...span);
-  }
+  graphs?.open();
 }
 
 // Shows the time span, with buttons for it.
@@ -111,7 +76,6 @@ if (picture) {
   notes();
   startSpan();
 }
-if (sequencePlot) startSequence();
 follow();
 drawAll();
 byId("theme").addEventListener("click", () => {
@@ -127,4 +91,4 @@ window.addEventListener("hashchange", () => {
   drawAll();
 });
 window.addEventListener("resize", drawAll);
-document.documentElement.dataset.ready = "yes";
+if (!graphs) document.documentElement.dataset.ready = "yes";

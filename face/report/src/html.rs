@@ -12,6 +12,7 @@ use crate::Report;
 use crate::answer;
 use crate::compare::{Row, rows_by_kind};
 use crate::escape::{html, json_in_script};
+use crate::graph::{SEQUENCE_SCRIPT, SEQUENCE_TOOLS};
 use crate::html_tables as tables;
 use crate::page;
 use crate::published::Source;
@@ -23,14 +24,17 @@ const STYLE: &str = include_str!("../assets/page.css");
 const DARK: &str = include_str!("../assets/dark.css");
 
 /// The renderer's files in order; they form one script, so that names are shared.
-const SCRIPT: [&str; 9] = [
+const SCRIPT: [&str; 6] = [
     include_str!("../assets/link.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/plot.js"),
     include_str!("../assets/causes.js"),
     include_str!("../assets/series.js"),
     include_str!("../assets/picture.js"),
-    include_str!("../assets/sequence.js"),
+];
+
+/// The files after those of the time-sequence graphs.
+const MAIN_SCRIPT: [&str; 2] = [
     include_str!("../assets/tables.js"),
     include_str!("../assets/main.js"),
 ];
@@ -55,8 +59,9 @@ pub fn page(report: &Report<'_>) -> String {
             "<section id=\"summary\">\n<h2>Summary</h2>\n{summary}\n</section>\n"
         );
     }
-    if !data.sequences.is_empty() {
-        out.push_str(include_str!("../assets/sequence.html"));
+    if !data.graphs.is_empty() {
+        let section = include_str!("../assets/sequence.html");
+        out.push_str(&section.replace("{tools}", SEQUENCE_TOOLS));
     }
     let shares = tables::where_the_time_went(&rows);
     if !shares.is_empty() {
@@ -279,7 +284,7 @@ pub(crate) fn script(parts: &[&str], out: &mut String) {
     }
 }
 
-fn tail(data: &page::Page, out: &mut String) {
+fn tail(data: &page::Page<'_>, out: &mut String) {
     let data = serde_json::to_string(data)
         .expect("integers, strings and finite or null numbers always serialize");
     let _ = write!(
@@ -287,6 +292,8 @@ fn tail(data: &page::Page, out: &mut String) {
         "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n\"use strict\";\n",
         json_in_script(&data)
     );
-    script(&SCRIPT, out);
+    for parts in [&SCRIPT[..], &SEQUENCE_SCRIPT, &MAIN_SCRIPT] {
+        script(parts, out);
+    }
     out.push_str("</script>\n</body>\n</html>\n");
 }

@@ -1,6 +1,6 @@
 //! Tables for the terminal and `report.html`, which show the results of a run.
 //!
-//! Reads the record of a run (`gigatcp.run/4`, [`gigatcp_record`]) and the numbers published
+//! Reads the record of a run (`gigatcp.run/5`, [`gigatcp_record`]) and the numbers published
 //! for it, if an experiment repeats a publication ([`published`], the only reader of such
 //! numbers in the project). All values shown were recorded or published, except ratios, medians
 //! and the times defined in [`gigatcp_record::growth`].

@@ -9,8 +9,7 @@
 //! The throughput of the others is shown as minimum and maximum of every interval.
 
 use gigatcp_record::{
-    CauseSpan, DatagramsRecord, FlowRecord, IntervalRecord, LatencyRecord, Sample, SequenceDetail,
-    SequenceStep, TimeSequence,
+    CauseSpan, DatagramsRecord, FlowRecord, IntervalRecord, LatencyRecord, Sample, TimeSequence,
 };
 use serde::Serialize;
 
@@ -41,14 +40,10 @@ const TICKS: usize = 400;
 const DELAY_POINTS: usize = 4_000;
 /// Maximum number of spans of the limited-by timelines on the page.
 const LIMIT_SPANS: usize = 12_000;
-/// Maximum number of steps of all time-sequence overviews.
-const OVERVIEW_STEPS: usize = 8_000;
-/// Maximum number of segments, ACKs and SACK blocks in all detailed intervals.
-const DETAIL_ENTRIES: usize = 60_000;
 
 /// Data that the page draws.
 #[derive(Debug, Serialize)]
-pub struct Page {
+pub struct Page<'a> {
     /// Clock of the times of samples and limits.
     pub clock: &'static str,
     /// Flows in plan order.
@@ -66,12 +61,14 @@ pub struct Page {
     /// Queues of path elements.
     pub queues: Vec<Queue>,
     /// Time-sequence graphs.
-    pub sequences: Vec<Sequence>,
+    pub graphs: Vec<Sequence<'a>>,
     /// Time-sequence graphs beyond the budget.
-    pub sequences_left_out: usize,
+    pub graphs_left_out: usize,
+    /// Names of the marks of packets, by bit.
+    pub marks: Vec<String>,
 }
 
-impl Page {
+impl Page<'_> {
     /// Returns whether there is anything to draw over time.
     pub(crate) const fn has_picture(&self) -> bool {
         !self.lines.is_empty() || !self.queues.is_empty() || !self.datagrams.is_empty()
@@ -192,68 +189,16 @@ pub struct Column {
 
 /// A time-sequence graph.
 #[derive(Debug, Serialize)]
-pub struct Sequence {
+pub struct Sequence<'a> {
     /// Name in the selection.
     pub label: String,
-    /// The whole connection.
-    pub overview: Overview,
-    /// Intervals drawn segment by segment.
-    pub details: Vec<Detail>,
-}
-
-/// The whole connection in steps. All offsets except `ack` are relative to it.
-#[derive(Debug, Serialize)]
-pub struct Overview {
-    /// Times, µs, as differences.
-    pub t: Vec<i64>,
-    /// SND.UNA at the end of the step, as differences.
-    pub ack: Vec<i64>,
-    /// Lowest offset sent.
-    pub low: Vec<Option<i64>>,
-    /// Offset after the highest byte sent.
-    pub high: Vec<Option<i64>>,
-    /// Right edge of the window.
-    pub edge: Vec<i64>,
-    /// Number of segments retransmitted.
-    pub again: Vec<u64>,
-}
-
-/// An interval drawn segment by segment. Times in ns, as differences.
-#[derive(Debug, Serialize)]
-pub struct Detail {
-    /// Reason why this interval was recorded.
-    pub why: String,
-    /// First and last time of the interval as shown, ns.
-    pub span: (u64, u64),
-    /// Ten RTTs around the event, ns; `None` if the event's time is unknown.
-    pub view: Option<(u64, u64)>,
-    /// Number of entries recorded and shown; fewer are shown if the interval was cut.
-    pub entries: (usize, usize),
-    /// Segments sent: times.
-    pub sent_t: Vec<i64>,
-    /// First offsets, as differences.
-    pub sent_at: Vec<i64>,
-    /// Lengths.
-    pub sent_len: Vec<u32>,
-    /// Indices of segments that are retransmissions.
-    pub sent_again: Vec<usize>,
-    /// Acknowledgments: times.
-    pub ack_t: Vec<i64>,
-    /// Offsets acknowledged, as differences.
-    pub ack: Vec<i64>,
-    /// Window edges, relative to the offset acknowledged.
-    pub edge: Vec<i64>,
-    /// SACK blocks: times.
-    pub sack_t: Vec<i64>,
-    /// First offsets, as differences.
-    pub sack_at: Vec<i64>,
-    /// Lengths.
-    pub sack_len: Vec<u64>,
+    /// The packets.
+    pub packets: &'a TimeSequence,
 }
 
 /// Returns the data that the page of `report` draws.
 #[must_use]
-pub fn page(report: &Report<'_>) -> Page {
+pub fn page<'a>(report: &Report<'a>) -> Page<'a> {
     let rows = rows(report);
     let drawn = &rows[..rows.len().min(MAX_LINES)];
     // In the order of the table; a timeline may add names.
@@ -262,7 +207,9 @@ pub fn page(report: &Report<'_>) -> Page {
         .iter()
         .map(|row| line(row, drawn.len(), &mut limits))
         .collect();
-    let (sequences, sequences_left_out) = sequences(report);
+    let mut graphs = sequences(report);
+    let graphs_left_out = graphs.len().saturating_sub(MAX_SEQUENCES);
+    graphs.truncate(MAX_SEQUENCES);
     let names = limits.iter().map(|id| crate::cause_name(id)).collect();
     let series = || report.run.series.iter();
     let streams = series().flat_map(|series| &series.datagrams);
@@ -283,8 +230,9 @@ pub fn page(report: &Report<'_>) -> Page {
             .map(pings)
             .collect(),
         queues: queues::queues(report, drawn),
-        sequences,
-        sequences_left_out,
+        graphs,
+        graphs_left_out,
+        marks: crate::graph::Point::mark_names(),
     }
 }
 
@@ -640,12 +588,12 @@ fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64,
     result
 }
 
-/// Returns the time-sequence graphs of the run, and the number of those left out.
-fn sequences(report: &Report<'_>) -> (Vec<Sequence>, usize) {
-    let mut found: Vec<(String, &TimeSequence)> = Vec::new();
+/// Returns the time-sequence graphs of the run.
+fn sequences<'a>(report: &Report<'a>) -> Vec<Sequence<'a>> {
+    let mut found = Vec::new();
     for series in &report.run.series {
         for flow in &series.flows {
-            let Some(sequence) = &flow.time_sequence else {
+            let Some(packets) = &flow.time_sequence else {
                 continue;
             };
             let mut label = series.name.clone();
@@ -655,121 +603,10 @@ fn sequences(report: &Report<'_>) -> (Vec<Sequence>, usize) {
             if report.run.repeat > 1 {
                 label = format!("{label}, repeat {}", series.repeat + 1);
             }
-            found.push((label, sequence));
+            found.push(Sequence { label, packets });
         }
     }
-    let left_out = found.len().saturating_sub(MAX_SEQUENCES);
-    found.truncate(MAX_SEQUENCES);
-    let steps = OVERVIEW_STEPS / found.len().max(1);
-    let stretches: usize = found
-        .iter()
-        .map(|(_, sequence)| sequence.details.len())
-        .sum();
-    let entries = DETAIL_ENTRIES / stretches.max(1);
-    let sequences = found
-        .into_iter()
-        .map(|(label, sequence)| Sequence {
-            label,
-            overview: overview(&sequence.overview, steps),
-            details: sequence
-                .details
-                .iter()
-                .map(|d| detail(d, entries))
-                .collect(),
-        })
-        .collect();
-    (sequences, left_out)
-}
-
-/// Returns at most `budget` steps, with neighboring ones joined.
-fn overview(steps: &[SequenceStep], budget: usize) -> Overview {
-    let join = steps.len().div_ceil(budget).max(1);
-    let joined: Vec<SequenceStep> = steps.chunks(join).map(join_steps).collect();
-    let relative = |offset: u64, ack: u64| offset.wrapping_sub(ack).cast_signed();
-    Overview {
-        t: deltas(joined.iter().map(|step| step.at_ns / 1000)),
-        ack: deltas(joined.iter().map(|step| step.ack)),
-        low: joined
-            .iter()
-            .map(|s| s.sent_low.map(|low| relative(low, s.ack)))
-            .collect(),
-        high: joined
-            .iter()
-            .map(|s| s.sent_high.map(|high| relative(high, s.ack)))
-            .collect(),
-        edge: joined
-            .iter()
-            .map(|s| relative(s.window_edge, s.ack))
-            .collect(),
-        again: joined.iter().map(|s| u64::from(s.retransmitted)).collect(),
-    }
-}
-
-fn join_steps(steps: &[SequenceStep]) -> SequenceStep {
-    let last = &steps[steps.len() - 1];
-    let retransmitted = steps.iter().map(|step| step.retransmitted);
-    SequenceStep {
-        at_ns: steps[0].at_ns,
-        sent_low: steps.iter().filter_map(|step| step.sent_low).min(),
-        sent_high: steps.iter().filter_map(|step| step.sent_high).max(),
-        ack: last.ack,
-        window_edge: last.window_edge,
-        retransmitted: retransmitted.fold(0, u32::saturating_add),
-    }
-}
-
-/// Number of RTTs in the view of an event.
-const VIEW_ROUND_TRIPS: u64 = 10;
-
-/// Returns the view of an interval, with its event in the middle. The view of the start does not
-/// include time before the run.
-fn view(stretch: &SequenceDetail) -> Option<(u64, u64)> {
-    let (at, rtt) = (stretch.at_ns?, stretch.srtt_ns?);
-    let before = match stretch.why.as_str() {
-        "start" => rtt / 2,
-        _ => rtt.saturating_mul(VIEW_ROUND_TRIPS / 2),
-    };
-    let all = rtt.saturating_mul(VIEW_ROUND_TRIPS);
-    let until = at.saturating_add(all - before);
-    (rtt > 0).then_some((at.saturating_sub(before), until))
-}
-
-/// Cuts the interval at the time at which `budget` entries are reached. Cutting by time keeps
-/// related entries together.
-fn detail(stretch: &SequenceDetail, budget: usize) -> Detail {
-    let mut times: Vec<u64> = stretch.sent.iter().map(|segment| segment.0).collect();
-    times.extend(stretch.acks.iter().map(|ack| ack.0));
-    times.extend(stretch.sacks.iter().map(|sack| sack.0));
-    times.sort_unstable();
-    let recorded = times.len();
-    times.truncate(budget.max(1));
-    let until = times.last().copied().unwrap_or(0);
-    let sent: Vec<_> = stretch.sent.iter().filter(|s| s.0 <= until).collect();
-    let acks: Vec<_> = stretch.acks.iter().filter(|a| a.0 <= until).collect();
-    let sacks: Vec<_> = stretch.sacks.iter().filter(|s| s.0 <= until).collect();
-    let again = sent.iter().enumerate().filter(|(_, segment)| segment.3);
-    Detail {
-        why: match stretch.why.as_str() {
-            "start" => "slow start".to_owned(),
-            other => other.to_owned(),
-        },
-        view: view(stretch),
-        span: (times.first().copied().unwrap_or(0), until),
-        entries: (recorded, sent.len() + acks.len() + sacks.len()),
-        sent_t: deltas(sent.iter().map(|s| s.0)),
-        sent_at: deltas(sent.iter().map(|s| s.1)),
-        sent_len: sent.iter().map(|s| s.2).collect(),
-        sent_again: again.map(|(index, _)| index).collect(),
-        ack_t: deltas(acks.iter().map(|a| a.0)),
-        ack: deltas(acks.iter().map(|a| a.1)),
-        edge: acks
-            .iter()
-            .map(|a| a.2.wrapping_sub(a.1).cast_signed())
-            .collect(),
-        sack_t: deltas(sacks.iter().map(|s| s.0)),
-        sack_at: deltas(sacks.iter().map(|s| s.1)),
-        sack_len: sacks.iter().map(|s| s.2.saturating_sub(s.1)).collect(),
-    }
+    found
 }
 
 #[cfg(test)]
@@ -810,58 +647,5 @@ mod tests {
             .collect();
         let kept = timeline(&spans, 100, &mut limits);
         assert_eq!(kept, [(0, 10_000_000, 0)]);
-    }
-
-    #[test]
-    fn a_stretch_is_cut_by_time_and_says_so() {
-        let stretch = SequenceDetail {
-            why: "start".to_owned(),
-            sent: (0..100)
-                .map(|i| (i * 10, 1 + i * 1000, 1000, i == 3))
-                .collect(),
-            acks: (0..100)
-                .map(|i| (i * 10 + 5, 1 + i * 1000, 1 << 20))
-                .collect(),
-            ..SequenceDetail::default()
-        };
-        let cut = detail(&stretch, 50);
-        assert_eq!(cut.entries, (200, 50));
-        assert_eq!(cut.span, (0, 245));
-        assert_eq!(cut.sent_again, [3]);
-        assert_eq!(cut.sent_t.len(), 25);
-    }
-
-    #[test]
-    fn a_view_has_its_event_in_the_middle_of_ten_round_trips_and_a_start_at_its_begin() {
-        let about = |why: &str, at_ns| SequenceDetail {
-            why: why.to_owned(),
-            at_ns: Some(at_ns),
-            srtt_ns: Some(80),
-            ..SequenceDetail::default()
-        };
-        assert_eq!(view(&about("first loss", 1_000)), Some((600, 1_400)));
-        assert_eq!(view(&about("timeout", 100)), Some((0, 500)));
-        assert_eq!(view(&about("start", 100)), Some((60, 860)));
-        assert_eq!(view(&SequenceDetail::default()), None);
-    }
-
-    #[test]
-    fn joined_steps_keep_extremes_and_add_up_retransmissions() {
-        let step = |at_ns, low, high, retransmitted| SequenceStep {
-            at_ns,
-            sent_low: low,
-            sent_high: high,
-            ack: at_ns,
-            window_edge: at_ns + 100,
-            retransmitted,
-        };
-        let joined = join_steps(&[
-            step(10, Some(50), Some(80), 1),
-            step(20, None, None, u32::MAX),
-            step(30, Some(20), Some(60), 2),
-        ]);
-        assert_eq!((joined.sent_low, joined.sent_high), (Some(20), Some(80)));
-        assert_eq!((joined.at_ns, joined.ack), (10, 30));
-        assert_eq!(joined.retransmitted, u32::MAX);
     }
 }

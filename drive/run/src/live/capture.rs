@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLength};
 use gigatcp_emulate::{Changed, PacketEvent, Side, Watch, wire_octets};
@@ -13,7 +12,7 @@ use gigatcp_linux::clock;
 use gigatcp_path::Difference;
 use gigatcp_units::{Duration, Instant};
 
-use crate::lock;
+use crate::capture_file::{CaptureFile, create};
 
 /// Bytes kept of each packet: more than its headers.
 pub const HEADERS: SnapLength = SnapLength::Octets(128);
@@ -26,20 +25,7 @@ pub struct Capture {
     is_real_time: bool,
     origin: Duration,
     scratch: Vec<u8>,
-    shared: Arc<Mutex<State>>,
-}
-
-/// State of the file.
-struct State {
-    writer: Option<PcapngWriter<File>>,
-    /// First write error.
-    error: Option<CaptureError>,
-}
-
-/// Access to a capture in progress, for the code that started it.
-#[derive(Clone)]
-pub struct Handle {
-    shared: Arc<Mutex<State>>,
+    file: CaptureFile,
 }
 
 impl Capture {
@@ -51,12 +37,8 @@ impl Capture {
         path: &Path,
         side: Side,
         snap_length: SnapLength,
-    ) -> Result<(Self, Handle), CaptureError> {
-        let file = File::create(path).map_err(|source| CaptureError::Write {
-            what: format!("{}, the file", path.display()),
-            source,
-        })?;
-        Self::begin_in(file, side, snap_length)
+    ) -> Result<(Self, CaptureFile), CaptureError> {
+        Self::begin_in(create(path)?, side, snap_length)
     }
 
     /// Starts a capture into an existing file.
@@ -67,7 +49,7 @@ impl Capture {
         file: File,
         side: Side,
         snap_length: SnapLength,
-    ) -> Result<(Self, Handle), CaptureError> {
+    ) -> Result<(Self, CaptureFile), CaptureError> {
         let end = match side {
             Side::Client => "client",
             Side::Server => "server",
@@ -78,22 +60,16 @@ impl Capture {
         };
         let mut writer = PcapngWriter::new(file)?;
         let interface = writer.add_interface(place)?;
-        let shared = Arc::new(Mutex::new(State {
-            writer: Some(writer),
-            error: None,
-        }));
-        let handle = Handle {
-            shared: Arc::clone(&shared),
-        };
+        let file = CaptureFile::new(writer);
         let capture = Self {
             side,
             interface,
             is_real_time: false,
             origin: Duration::ZERO,
             scratch: Vec::with_capacity(1 << 16),
-            shared,
+            file: file.clone(),
         };
-        Ok((capture, handle))
+        Ok((capture, file))
     }
 
     /// Selects wall-clock times of packets, instead of times since the path's start.
@@ -119,34 +95,25 @@ impl Watch for Capture {
         if event.side != self.side {
             return;
         }
-        let mut state = lock(&self.shared);
-        let State { writer, error } = &mut *state;
-        let Some(open) = writer else { return };
-        let interface = self.interface;
-        let at = event.at + self.origin;
-        wire_octets(event.packet, &mut self.scratch, |octets| {
-            let written = open.write_packet(interface, at, octets, octets.len() as u32);
-            if let (Err(first), None) = (written, &error) {
-                *error = Some(first);
-            }
+        let (interface, at) = (self.interface, event.at + self.origin);
+        let scratch = &mut self.scratch;
+        self.file.write(|writer| {
+            let mut written = Ok(());
+            wire_octets(event.packet, scratch, |octets| {
+                if written.is_ok() {
+                    written = writer.write_packet(interface, at, octets, octets.len() as u32);
+                }
+            });
+            written
         });
-        if error.is_some() {
-            *writer = None;
-        }
     }
 
     /// Writes each change as a comment on the next packet.
     fn on_change(&mut self, changed: &[Changed]) {
-        let mut state = lock(&self.shared);
-        let state = &mut *state;
-        let Some(open) = &mut state.writer else {
-            return;
-        };
-        for changed in changed {
-            if let (Err(first), None) = (open.comment_next(&comment(changed)), &state.error) {
-                state.error = Some(first);
-            }
-        }
+        self.file.write(|writer| {
+            let mut comments = changed.iter().map(comment);
+            comments.try_for_each(|text| writer.comment_next(&text))
+        });
     }
 }
 
@@ -167,23 +134,4 @@ fn comment(changed: &Changed) -> String {
         or_none(from),
         or_none(to)
     )
-}
-
-impl Handle {
-    /// Ends the file; returns the number of packets in it.
-    ///
-    /// # Errors
-    /// The first error since it began.
-    pub fn finish(self) -> Result<u64, CaptureError> {
-        let mut state = lock(&self.shared);
-        if let Some(error) = state.error.take() {
-            return Err(error);
-        }
-        let Some(writer) = state.writer.take() else {
-            return Ok(0);
-        };
-        let packets = writer.packets();
-        writer.finish()?;
-        Ok(packets)
-    }
 }

@@ -117,7 +117,7 @@ fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-/// Runs the series once; packets also go to `watch`.
+/// Runs the series once; packets also go to `watches`.
 ///
 /// Ends early when `stop` becomes true, and writes the elapsed nanoseconds to `progress`.
 ///
@@ -126,7 +126,7 @@ fn now() -> Instant {
 pub(crate) fn run(
     series: &Series,
     (repeat, seed): (u32, u64),
-    watch: Option<Box<dyn Watch>>,
+    watches: Vec<Box<dyn Watch>>,
     stop: &AtomicBool,
     progress: &AtomicU64,
 ) -> Result<SeriesRecord, LiveError> {
@@ -143,7 +143,7 @@ pub(crate) fn run(
     // Set before any thread starts, so that all threads keep off this CPU.
     let isolated = IsolatedCpu::set();
     let processor = isolated.as_ref().map(IsolatedCpu::processor);
-    let testbed = Testbed::build(scenario, seed, watch, processor)?;
+    let testbed = Testbed::build(scenario, seed, watches, processor)?;
     let goes_on = AtomicBool::new(true);
     let running = (0..scenario.flows.len())
         .map(|number| Running::new(scenario, number, &testbed, &goes_on))

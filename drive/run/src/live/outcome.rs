@@ -125,7 +125,6 @@ pub(super) fn flow_record(
         negotiated,
         unavailable: unavailable.iter().map(|&field| field.to_owned()).collect(),
         application: None,
-        time_sequence: None,
         samples,
         shortest_interval: Duration::ZERO,
         theory: None,

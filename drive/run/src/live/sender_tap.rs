@@ -1,4 +1,5 @@
-//! Analyzes packets at the senders' end of the path in memory: `--why` without a capture.
+//! Observes packets at the senders' end of the path in memory: `--why` without a capture, and
+//! time-sequence graphs.
 //!
 //! The path's thread keeps the first bytes of each packet, which hold its headers. A separate
 //! thread analyzes them as if they were captured there. It may fall behind: waiting packets are
@@ -8,14 +9,13 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use gigatcp_analyze::{Analyzer, Connections};
 use gigatcp_emulate::{PacketEvent, Side, Watch, wire_octets};
 use gigatcp_flows::Observed;
 use gigatcp_record::FlowRecord;
 use gigatcp_units::Instant;
 use gigatcp_wire::link::{LinkType, dissect};
 
-use crate::watch;
+use crate::watch::{FIRST_PORT, Observer};
 
 /// Bytes kept of each packet: more than its headers.
 const HEADERS: usize = 128;
@@ -39,17 +39,17 @@ pub(crate) struct SenderTap {
 }
 
 /// Analysis of the packets that a [`SenderTap`] sees.
-pub(crate) struct Analysis(JoinHandle<Connections>);
+pub(crate) struct Analysis(JoinHandle<Observer>);
 
 impl SenderTap {
-    /// Returns an observer of the senders' end, and its analysis.
+    /// Returns a tap at the senders' end, whose packets go to `observer`, and its analysis.
     ///
     /// # Errors
     /// If no thread can be started for it.
-    pub(crate) fn open() -> io::Result<(Self, Analysis)> {
+    pub(crate) fn open(observer: Observer) -> io::Result<(Self, Analysis)> {
         let (to, from) = channel();
         let named = thread::Builder::new().name("why".into());
-        let thread = named.spawn(move || analyze(&from))?;
+        let thread = named.spawn(move || analyze(&from, observer))?;
         let tap = Self {
             scratch: Vec::with_capacity(1 << 16),
             batch: Vec::with_capacity(BATCH),
@@ -95,22 +95,23 @@ impl Drop for SenderTap {
 }
 
 impl Analysis {
-    /// Writes the diagnosis of each flow into its record. The capture must have ended.
-    pub(crate) fn diagnose(self, flows: &mut [FlowRecord]) {
+    /// Writes diagnoses and graphs into the records of the flows. The run must have ended.
+    pub(crate) fn finish(self, flows: &mut [FlowRecord]) {
         let joined = self.0.join();
-        let connections = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        watch::diagnose(&connections, flows);
+        let observer = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        observer.finish(flows);
     }
 }
 
 /// Analyzes packets until the capture ends.
-fn analyze(from: &Receiver<Vec<Kept>>) -> Connections {
-    let mut analyzer = Analyzer::new();
+fn analyze(from: &Receiver<Vec<Kept>>, mut observer: Observer) -> Observer {
     for kept in from.iter().flatten() {
         let octets = &kept.octets[..kept.len];
         if let Ok(segment) = dissect(LinkType::RAW, octets, kept.wire_len) {
-            analyzer.handle_packet(&Observed::new(kept.at, &segment));
+            let packet = Observed::new(kept.at, &segment);
+            let sender = packet.src_port.max(packet.dst_port);
+            observer.handle_packet(usize::from(sender.wrapping_sub(FIRST_PORT)), &packet);
         }
     }
-    analyzer.finish()
+    observer
 }

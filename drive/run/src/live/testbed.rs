@@ -55,7 +55,7 @@ impl Testbed {
     pub(super) fn build(
         scenario: &Scenario,
         seed: u64,
-        watch: Option<Box<dyn Watch>>,
+        watches: Vec<Box<dyn Watch>>,
         processor: Option<usize>,
     ) -> Result<Self, LiveError> {
         let [forward, reverse] = scenario.path();
@@ -73,7 +73,7 @@ impl Testbed {
             processor,
             ..EmulatorConfig::default()
         };
-        let mut emulator = Emulator::start(&config, watch)?;
+        let mut emulator = Emulator::start(&config, watches)?;
         let mut engines = [None, None];
         for side in Side::ALL {
             let host = host(scenario, side);

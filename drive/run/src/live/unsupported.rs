@@ -151,17 +151,6 @@ pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if scenario
-        .flows
-        .iter()
-        .any(|flow| flow.time_sequence == Some(true))
-    {
-        left_out.push(
-            "record.time_sequence: no segments are recorded; `--capture` writes them, and \
-             `gigatcp flows --report` draws them"
-                .to_owned(),
-        );
-    }
     left_out
 }
 

@@ -144,10 +144,8 @@ name = "none-lost"
 }
 
 /// A window of 100 kB, and a second in which everything is lost.
-///
-/// A tail loss probe comes first, then timeouts.
 #[test]
-fn details_of_a_time_sequence_graph_are_about_the_moments_they_are_named_for() {
+fn time_sequence_graph_has_every_packet_at_the_sender() {
     let plan = r#"
 name = "silence"
 [path]
@@ -165,23 +163,18 @@ time_sequence = true
 "#;
     let record = records(plan).swap_remove(0);
     let flow = &record.flows[0];
-    let details = &flow.time_sequence.as_ref().expect("requested").details;
-    let names: Vec<&str> = details.iter().map(|detail| detail.why.as_str()).collect();
-    assert_eq!(names, ["start", "first loss", "timeout"]);
-    let second = |at: u64| at as f64 / 1e9;
-    for (detail, expected) in details.iter().zip([0.04..0.09, 3.0..3.2, 3.1..3.6]) {
-        let at = detail.at_ns.expect("of this version");
-        assert!(expected.contains(&second(at)), "{}: {at}", detail.why);
-        let srtt = second(detail.srtt_ns.expect("measured"));
-        assert!((0.04..0.09).contains(&srtt), "{}: {srtt}", detail.why);
-        let is_again = detail.why != "start";
-        let sent = detail.sent.iter().find(|sent| sent.0 == at);
-        assert_eq!(sent.map(|sent| sent.3), Some(is_again), "{}", detail.why);
-    }
-    // The window is reduced at the timeout and not for the probe.
-    let reduced = flow.reduction_times_ns[0];
+    let graph = flow.time_sequence.as_ref().expect("requested");
+    assert!(graph.knows_windows);
+    assert_eq!(graph.kept_points, graph.points);
+    // Each segment and each ACK of it passes the sender's interface.
+    let passed = flow.segments_sent + flow.acks_sent;
     assert!(
-        details[2].at_ns.unwrap().abs_diff(reduced) < 1_000_000,
-        "{reduced}"
+        graph.points.abs_diff(passed) < passed / 10,
+        "{} {passed}",
+        graph.points
     );
+    let octets = graph.octets.len() as u64 / 4 * 3;
+    let parts = graph.chunks.iter().chain([&graph.head]);
+    let packed: u64 = parts.map(|part| part.packed).sum();
+    assert!(octets.abs_diff(packed) < 3, "{octets} {packed}");
 }

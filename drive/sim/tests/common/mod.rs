@@ -66,7 +66,6 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
         sender: host.clone(),
         receiver: host.clone(),
         interval: Duration::from_secs(1),
-        time_sequence: false,
     }
 }
 

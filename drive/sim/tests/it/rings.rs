@@ -183,7 +183,6 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
             sender: host(case, false),
             receiver: host(case, true),
             interval: Duration::from_secs(1),
-            time_sequence: false,
         }],
         end: Duration::from_secs(3600),
         observe: Observe::NOTHING,

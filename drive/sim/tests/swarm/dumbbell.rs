@@ -322,7 +322,6 @@ pub fn flow(
         sender,
         receiver,
         interval: draw.span(Duration::from_millis(10), Duration::from_secs(5)),
-        time_sequence: draw.chance(20),
     }
 }
 

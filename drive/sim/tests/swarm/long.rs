@@ -38,7 +38,6 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
         flow.stop = Stop::Bytes(Bytes::new(total));
         flow.write_size = Bytes::new(draw.between(1 << 20, 1 << 24));
         flow.interval = Duration::from_secs(1);
-        flow.time_sequence = false;
         for host in [&mut flow.sender, &mut flow.receiver] {
             host.costs = Default::default();
             host.coalesce = Duration::ZERO;

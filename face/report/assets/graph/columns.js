@@ -67,7 +67,7 @@ function walk(tree, x0, x1, width) {
 function treeData(tree, { x0, x1 }, pixels) {
   const { acked, sent } = ratesOf(tree, x0, x1, pixels);
   const { flight, window, rtt, again, late, zero } = walk(tree, x0, x1, (x1 - x0) / (pixels * unitRatio()));
-  const { causes, spans, windows } = tree.meta;
+  const { causes, spans, packets } = tree.meta;
   const all = causes.reduce((sum, { spent }) => sum + spent, 0) || 1;
   const some = (column) => tree.levels[0][column].some((value) => value > 0);
   const rows = [];
@@ -78,7 +78,7 @@ function treeData(tree, { x0, x1 }, pixels) {
   }
   if (some("rttHigh")) rows.push({ title: "RTT", units: SECONDS, free: true, lines: [{ label: "of each acknowledgment", colour: colours.sack, form: "bars", ...rtt }] });
   if (some("owinHigh")) {
-    const offered = windows ? [{ label: "receive window", colour: colours.edge, dash: [7, 4], form: "step", above: true, ...window }] : [];
+    const offered = packets.knows_windows ? [{ label: "receive window", colour: colours.edge, dash: [7, 4], form: "step", above: true, ...window }] : [];
     rows.push({ title: "in flight", units: BYTES, lines: [...offered, { label: "bytes in flight", colour: colours.sent, form: "step", ...flight }] });
   }
   const groups = [
@@ -87,7 +87,7 @@ function treeData(tree, { x0, x1 }, pixels) {
   ];
   const lost = groups.filter(({ t }) => t.length);
   return {
-    low: x0 / 1e9, high: x1 / 1e9, clock: "time since the first packet", rows,
+    low: x0 / 1e9, high: x1 / 1e9, clock: DATA.clock, rows,
     causes: causes.map(({ name, title, text, spent }) => ({ id: name, name: title, text, share: spent / all })),
     strips: spans.length ? [{ label: "", spans: spans.map(([from, to, cause]) => [from / 1e9, to / 1e9, cause]) }] : [],
     ticks: lost.length ? [{ title: "lost", groups: lost }] : [],

@@ -1,7 +1,6 @@
 // Decodes the bytes of the page to numbers: base64, inflate, and seven bits per byte.
 
-function octetsOf(id) {
-  const text = byId(id).textContent;
+function octetsOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const raw = atob(text);
   const octets = new Uint8Array(raw.length);

@@ -31,7 +31,7 @@ class Panel extends Plot {
     this.top = room;
     this.left = Math.min(LEFT, this.width / 6);
     this.right = this.width - RIGHT;
-    this.x = spanAxis(view.x0, view.x1, NANOS, "time since the first packet");
+    this.x = spanAxis(view.x0, view.x1, NANOS, DATA.clock);
     this.y = spanAxis(low, high, units, label);
     const { x, y } = this;
     x.position = this.scale(x, this.left, this.right);

@@ -86,7 +86,7 @@ class SequencePanel {
   contents(x0, x1) {
     const { panel, tree } = this;
     const { g } = panel;
-    const windows = tree.meta.windows;
+    const windows = tree.meta.packets.knows_windows;
     const una = new Steps(panel), edge = new Steps(panel);
     const sent = new Bars(panel, 1.5), again = new Bars(panel, 3.5), late = new Bars(panel, 2.5), sacks = new Bars(panel, 2);
     const letters = {
@@ -353,7 +353,7 @@ class SequencePanel {
     const marks = DATA.marks.filter((_, bit) => p.marks[i] & (2 ** bit));
     const lines = [`Packet ${digits(p.frame[i], 0)} at ${digits(p.t[i] / 1e9, 9)} s` + (marks.length ? `: ${marks.join(", ")}` : "")];
     if (p.answer[i]) {
-      const window = this.tree.meta.windows ? `, window ${digits(p.end[i] - p.at[i], 0)} to ${digits(p.end[i], 0)}` : "";
+      const window = this.tree.meta.packets.knows_windows ? `, window ${digits(p.end[i] - p.at[i], 0)} to ${digits(p.end[i], 0)}` : "";
       lines.push(`acknowledges ${digits(p.at[i], 0)}${window}`);
       for (const [left, right] of p.sacks.get(i) ?? []) lines.push(`SACK ${digits(left, 0)} to ${digits(right, 0)}`);
       if (!Number.isNaN(p.rtt[i])) lines.push(`round trip ${withUnit(p.rtt[i], NANOS)}`);
@@ -441,7 +441,7 @@ function buildSequenceLegend() {
     ["data", bar(colours.sent, 2)], ["retransmission, R", bar(colours.again, 4)], ["out of order, O", bar(colours.late, 2.5)],
     ["SACK block, S", bar(colours.sack, 2.5)], ["acknowledged", flat(colours.ack, [])], ["window edge", flat(colours.edge, [7, 4])],
   ];
-  byId("legend").replaceChildren(...entries.map(([text, draw]) => {
+  byId("sequence-legend").replaceChildren(...entries.map(([text, draw]) => {
     const entry = element("span", undefined, "entry");
     entry.append(glyph(30, 16, draw), element("span", text));
     return entry;

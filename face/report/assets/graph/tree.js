@@ -1,4 +1,4 @@
-// A graph in memory. At the lowest level are summaries of blocks of neighboring packets. Higher
+// A graph in memory, of an entry of the data (`meta`). At the lowest level are summaries of blocks of neighboring packets. Higher
 // levels summarize eight blocks each. Some blocks also have their packets in the page.
 
 const FAN = 8;
@@ -54,7 +54,7 @@ class Tree {
       blocks[name + "Low"][i] = span ? (near + reader.signed()) * scale : Infinity;
       blocks[name + "High"][i] = span ? blocks[name + "Low"][i] + (span - 1) * scale : -Infinity;
     };
-    const unit = this.meta.unit;
+    const unit = this.meta.packets.unit_ns;
     for (let i = 0; i < size; i++) {
       const owin0 = state.next - state.una;
       const b = blocks;
@@ -93,7 +93,7 @@ class Tree {
     let block = 0, chunk = 0, used = 0;
     while (order.at < order.end) {
       block += order.signed();
-      if (used >= this.meta.chunks[chunk][1]) [chunk, used] = [chunk + 1, 0];
+      if (used >= this.meta.packets.chunks[chunk].plain) [chunk, used] = [chunk + 1, 0];
       this.chunkOf[block] = chunk;
       this.from[block] = used;
       used += lengths[block];
@@ -147,7 +147,7 @@ class Tree {
   }
 
   unpack(block) {
-    const b = this.levels[0], unit = this.meta.unit, size = b.count[block];
+    const b = this.levels[0], unit = this.meta.packets.unit_ns, size = b.count[block];
     const octets = this.chunks[this.chunkOf[block]];
     const from = this.from[block];
     const reader = new Octets(octets, from, from + this.lengths[block]);

@@ -1,18 +1,15 @@
 //! The page: graphs of connections in one file that needs no network.
 //!
 //! It has markup with the facts, the data of each graph as base64, and a renderer
-//! (`assets/graph/*.js` and two parts of the report's). Nothing is loaded, and without scripts the
+//! (`assets/graph/*.js` and parts of the report's). Nothing is loaded, and without scripts the
 //! facts remain.
 
 use std::fmt::Write;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use gigatcp_analyze::graph::{Graph, Point, pack};
+use gigatcp_record::TimeSequence;
 use serde_json::{Value, json};
 
-use super::builder::Graph;
-use super::pack::{Packed, Part, pack};
-use super::point::Point;
 use crate::escape::{html, json_in_script};
 use crate::html::{PageKind, head, script};
 
@@ -25,19 +22,31 @@ const FRAME: usize = 90_000;
 const STYLE: &str = include_str!("../../assets/graph/graph.css");
 const BODY: &str = include_str!("../../assets/graph/body.html");
 
-/// The renderer's files in order; they form one script, so that names are shared.
-const SCRIPT: [&str; 12] = [
+/// The tools and the frame of a time-sequence graph.
+pub(crate) const SEQUENCE_TOOLS: &str = include_str!("../../assets/graph/tools.html");
+
+/// The files that draw time-sequence graphs, in order.
+pub(crate) const SEQUENCE_SCRIPT: [&str; 6] = [
+    include_str!("../../assets/graph/octets.js"),
+    include_str!("../../assets/graph/tree.js"),
+    include_str!("../../assets/graph/panel.js"),
+    include_str!("../../assets/graph/sequence.js"),
+    include_str!("../../assets/graph/moments.js"),
+    include_str!("../../assets/graph/graphs.js"),
+];
+
+/// The other files of the renderer in order; all form one script, so that names are shared.
+const SCRIPT: [&str; 5] = [
     include_str!("../../assets/link.js"),
     include_str!("../../assets/base.js"),
     include_str!("../../assets/plot.js"),
     include_str!("../../assets/causes.js"),
     include_str!("../../assets/picture.js"),
-    include_str!("../../assets/graph/octets.js"),
-    include_str!("../../assets/graph/tree.js"),
-    include_str!("../../assets/graph/panel.js"),
-    include_str!("../../assets/graph/sequence.js"),
+];
+
+/// The files after those of the graphs.
+const PICTURE_SCRIPT: [&str; 2] = [
     include_str!("../../assets/graph/columns.js"),
-    include_str!("../../assets/graph/moments.js"),
     include_str!("../../assets/graph/main.js"),
 ];
 
@@ -105,7 +114,8 @@ impl Page<'_> {
         let mut out = String::with_capacity(budget + FRAME);
         head(PageKind::Graphs, &self.title, STYLE, &mut out);
         self.header(&mut out);
-        out.push_str(&BODY.replace("{facts}", &facts(&self.facts)));
+        let body = BODY.replace("{tools}", SEQUENCE_TOOLS);
+        out.push_str(&body.replace("{facts}", &facts(&self.facts)));
         let graphs: Vec<Value> = self
             .graphs
             .iter()
@@ -114,6 +124,7 @@ impl Page<'_> {
             .collect();
         let data = json!({
             "title": self.title,
+            "clock": "time since the first packet",
             "graphs": graphs,
             "marks": Point::mark_names(),
         });
@@ -123,30 +134,25 @@ impl Page<'_> {
             "<script type=\"application/json\" id=\"data\">{}</script>",
             json_in_script(&data)
         );
-        for (index, packed) in packed.iter().enumerate() {
-            let _ = write!(
-                out,
-                "<script type=\"application/octet-stream\" id=\"octets-{index}\">"
-            );
-            BASE64_STANDARD.encode_string(&packed.octets, &mut out);
-            out.push_str("</script>\n");
-        }
         out.push_str("<script>\n\"use strict\";\n");
-        script(&SCRIPT, &mut out);
+        for parts in [&SCRIPT[..], &SEQUENCE_SCRIPT, &PICTURE_SCRIPT] {
+            script(parts, &mut out);
+        }
         out.push_str("</script>\n</body>\n</html>\n");
         out
     }
 
     /// Packs the graphs: small ones in full, large ones share the rest of the budget.
-    fn packed(&self, budget: usize) -> Vec<Packed> {
+    fn packed(&self, budget: usize) -> Vec<TimeSequence> {
         let mut room = budget.saturating_sub(FRAME) / 4 * 3;
         let mut order: Vec<usize> = (0..self.graphs.len()).collect();
         order.sort_by_key(|index| self.graphs[*index].graph.points());
-        let mut packed: Vec<Option<Packed>> = vec![None; self.graphs.len()];
+        let mut packed: Vec<Option<TimeSequence>> = vec![None; self.graphs.len()];
         for (done, index) in order.into_iter().enumerate() {
             let share = room / (self.graphs.len() - done);
-            let graph = pack(self.graphs[index].graph, share);
-            room = room.saturating_sub(graph.octets.len());
+            let plotted = &self.graphs[index];
+            let graph = pack(plotted.graph, plotted.knows_windows, share);
+            room = room.saturating_sub(graph.octets.len() / 4 * 3);
             packed[index] = Some(graph);
         }
         packed.into_iter().flatten().collect()
@@ -183,8 +189,7 @@ fn facts(facts: &[(String, String)]) -> String {
     out + "</dl>\n"
 }
 
-fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
-    let part = |part: &Part| json!([part.packed, part.plain]);
+fn described(plotted: &Plotted<'_>, packed: &TimeSequence) -> Value {
     let (causes, spans) = strip(&plotted.spans);
     let graph = plotted.graph;
     let mut notes = plotted.notes.clone();
@@ -206,12 +211,7 @@ fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
     json!({
         "label": plotted.label,
         "facts": plotted.facts,
-        "unit": graph.unit_ns,
-        "points": graph.points(),
-        "kept": packed.kept_points,
-        "windows": plotted.knows_windows,
-        "head": part(&packed.head),
-        "chunks": packed.chunks.iter().map(part).collect::<Vec<_>>(),
+        "packets": packed,
         "causes": causes,
         "spans": spans,
         "said": {

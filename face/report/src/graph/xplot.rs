@@ -8,13 +8,11 @@
 
 use std::io::{self, Write};
 
+use gigatcp_analyze::graph::{Effect, Graph, Point, State, Summary};
 use gigatcp_flows::Kind;
 use gigatcp_units::Instant;
 
-use super::block::Summary;
-use super::builder::Graph;
 use super::page::Span;
-use super::point::{Effect, Point};
 
 /// Bytes of packed points that give files of some 30 MB.
 pub const DETAIL: usize = 1 << 20;
@@ -139,12 +137,7 @@ impl Xplot<'_> {
         Ok(())
     }
 
-    fn point(
-        &self,
-        out: &mut impl Write,
-        before: super::block::State,
-        point: &Point,
-    ) -> io::Result<()> {
+    fn point(&self, out: &mut impl Write, before: State, point: &Point) -> io::Result<()> {
         let at = self.time(point.at_ns);
         match point.effect {
             Effect::Data { start, len } => {

@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 use crate::driver::Browser;
 use crate::{browser, sample, small, sweep_page, view};
 
-const SECOND: u64 = 1_000_000_000;
-
 /// Writes the page of a run and returns its file.
 fn page(name: &str, run: &RunRecord) -> PathBuf {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -19,15 +17,12 @@ fn page(name: &str, run: &RunRecord) -> PathBuf {
     file
 }
 
-/// A run with its first loss at 4 s and an RTT of 80 ms.
+/// A run with its first loss at 4 s and an RTT of 82 ms.
 fn run_with_a_loss() -> RunRecord {
     let mut run = sample::run(1);
     let flows = run.series.iter_mut().flat_map(|series| &mut series.flows);
-    for sequence in flows.filter_map(|flow| flow.time_sequence.as_mut()) {
-        for detail in &mut sequence.details {
-            let at = if detail.why == "start" { 0 } else { 4 * SECOND };
-            (detail.at_ns, detail.srtt_ns) = (Some(at), Some(80_000_000));
-        }
+    for packets in flows.filter_map(|flow| flow.time_sequence.as_mut()) {
+        *packets = sample::sequence(4_000);
     }
     run
 }
@@ -107,16 +102,16 @@ fn a_view_of_a_moment_has_it_in_the_middle_and_a_broken_address_is_ignored() {
     assert_eq!(browser.script("return hiddenLines.size"), 0);
     let view = || {
         browser.script(
-            "return [sequencePlot.view.x0, sequencePlot.view.x1].map((at) => Math.round(at * 1e3))",
+            "return [graphs.panel.view.x0, graphs.panel.view.x1].map((at) => Math.round(at / 1e6))",
         )
     };
     press(&browser, "First loss");
-    assert_eq!(view(), json!([3_600, 4_400]));
+    assert_eq!(view(), json!([3_590, 4_410]));
     let kept = address(&browser);
     press(&browser, "Slow start");
-    assert_eq!(view(), json!([0, 760]));
+    assert_eq!(view(), json!([82, 902]));
     browser.open(&file, kept.trim_start_matches('#'));
-    assert_eq!(view(), json!([3_600, 4_400]));
+    assert_eq!(view(), json!([3_590, 4_410]));
     browser.script("document.getElementById('sequence-plot').focus()");
     browser.keys("0");
     assert!(!address(&browser).contains("segments="));

@@ -5,9 +5,11 @@
 
 #![allow(dead_code)] // Each test binary uses a part.
 
+use gigatcp_analyze::graph::{Effect, GraphBuilder, Point, pack};
+use gigatcp_flows::Kind;
 use gigatcp_record::{
     CauseShare, CauseSpan, FlowRecord, HopRecord, IntervalRecord, Negotiated, RunRecord, SCHEMA,
-    Sample, SequenceDetail, SequenceStep, SeriesRecord, TimeSequence,
+    Sample, SeriesRecord, TimeSequence,
 };
 
 const MS: u64 = 1_000_000;
@@ -315,7 +317,7 @@ fn finish(
         unavailable: Vec::new(),
         negotiated: negotiated(shape),
         application: None,
-        time_sequence: shape.hole.then(|| sequence(&samples, hole.unwrap_or(1500))),
+        time_sequence: shape.hole.then(|| sequence(hole.unwrap_or(1500))),
         why: None,
         intervals,
         limited_by_timeline: spans,
@@ -355,89 +357,66 @@ fn negotiated(shape: Shape) -> Vec<Negotiated> {
     }]
 }
 
-fn sequence(samples: &[Sample], hole_ms: u64) -> TimeSequence {
-    let overview = samples
-        .iter()
-        .map(|sample| {
-            let ack = 1 + sample.delivered_bytes;
-            let next = ack + sample.flight_bytes;
-            let in_hole = sample.at_ns / MS >= hole_ms && sample.at_ns / MS < hole_ms + 2100;
-            SequenceStep {
-                at_ns: sample.at_ns,
-                sent_low: Some(if in_hole {
-                    ack
-                } else {
-                    next.saturating_sub(9 * MB)
-                }),
-                sent_high: Some(next),
-                ack,
-                window_edge: ack + sample.rwnd_bytes,
-                retransmitted: if in_hole && (sample.at_ns / MS) % 200 < 10 {
-                    48
-                } else {
-                    0
-                },
-            }
-        })
-        .collect();
-    let at = samples.iter().find(|sample| sample.at_ns >= hole_ms * MS);
-    let next = at.map_or(1, |sample| 1 + sample.delivered_bytes + sample.flight_bytes);
-    TimeSequence {
-        overview,
-        details: vec![start(), first_loss(hole_ms, next)],
-    }
-}
-
-/// Trains of segments that double, acknowledged one RTT later.
-fn start() -> SequenceDetail {
-    let mut detail = SequenceDetail {
-        why: "start".to_owned(),
-        ..SequenceDetail::default()
+/// A slow start, a fast retransmission at `hole_ms`, and a timeout.
+pub fn sequence(hole_ms: u64) -> TimeSequence {
+    let mut points: Vec<(u64, u32, Effect)> = Vec::new();
+    let mut data = |at_ns, offset, marks| {
+        let len = MSS as u32;
+        let start = offset;
+        points.push((at_ns, marks, Effect::Data { start, len }));
     };
-    let mut offset = 1;
+    let mut offset = 0;
     for round in 0..9_u64 {
         for index in 0..(3_u64 << round) {
-            let at_ns = (RTT_MS + round * RTT_MS) * MS + index * 14_000;
-            detail.sent.push((at_ns, offset, MSS as u32, false));
+            data((RTT_MS + round * RTT_MS) * MS + index * 14_000, offset, 0);
             offset += MSS;
-            detail
-                .acks
-                .push((at_ns + RTT_MS * MS, offset, offset + 6 * MB));
         }
     }
-    detail
-}
-
-/// A gap of a dozen segments, its duplicate ACKs with SACK, and its retransmission.
-fn first_loss(hole_ms: u64, first: u64) -> SequenceDetail {
-    let mut detail = SequenceDetail {
-        why: "first loss".to_owned(),
-        ..SequenceDetail::default()
-    };
-    let start_ns = hole_ms * MS;
-    let lost = |index: u64| (1000..1400).contains(&index) && index.is_multiple_of(3);
+    let hole_ns = hole_ms * MS;
     for index in 0..4000_u64 {
-        let at_ns = start_ns + index * 9_500;
-        let offset = first + index * MSS;
-        detail.sent.push((at_ns, offset, MSS as u32, false));
-        let ack_ns = at_ns + RTT_MS * MS;
-        if index < 1000 {
-            detail.acks.push((ack_ns, offset + MSS, offset + 40 * MB));
-        } else if !lost(index) {
-            let hole = first + 1000 * MSS;
-            detail.acks.push((ack_ns, hole, hole + 40 * MB));
-            if index % 4 == 1 {
-                detail.sacks.push((ack_ns, offset, offset + MSS));
-            }
-        }
+        data(
+            hole_ns - 2 * RTT_MS * MS + index * 9_500,
+            offset + index * MSS,
+            0,
+        );
     }
-    for (turn, index) in (1000..1400).filter(|&index| lost(index)).enumerate() {
-        let at_ns = start_ns + RTT_MS * MS + 10_500_000 + turn as u64 * 200_000;
-        let offset = first + index * MSS;
-        detail.sent.push((at_ns, offset, MSS as u32, true));
-        detail
-            .acks
-            .push((at_ns + RTT_MS * MS, offset + 3 * MSS, offset + 40 * MB));
+    data(
+        hole_ns,
+        offset,
+        Point::of_kinds(&[Kind::FastRetransmission]),
+    );
+    data(
+        hole_ns + 300 * MS,
+        offset + 12 * MSS,
+        Point::of_kinds(&[Kind::TimeoutRetransmission]),
+    );
+    let acks: Vec<_> = points
+        .iter()
+        .filter_map(|(at_ns, _, effect)| match *effect {
+            Effect::Data { start, .. } => Some((
+                at_ns + RTT_MS * MS,
+                0,
+                Effect::Ack {
+                    ack: start + MSS,
+                    window: 6 << 20,
+                    sack: Default::default(),
+                    sack_len: 0,
+                    rtt_ns: Some(RTT_MS * MS),
+                },
+            )),
+            Effect::Ack { .. } => None,
+        })
+        .collect();
+    points.extend(acks);
+    points.sort_by_key(|(at_ns, ..)| *at_ns);
+    let mut builder = GraphBuilder::growing(1);
+    for (frame, (at_ns, marks, effect)) in (1..).zip(points) {
+        builder.add(Point {
+            frame,
+            at_ns,
+            marks,
+            effect,
+        });
     }
-    detail
+    pack(&builder.finish(), true, 100_000)
 }

@@ -10,7 +10,8 @@ use gigatcp_capture::SnapLength;
 use gigatcp_emulate::{Emulator, EmulatorConfig, EmulatorError, Side, Snapshot, Watch};
 use gigatcp_linux::{PidNamespace, SetupError, Step, settings, terminal};
 use gigatcp_report::number::counted;
-use gigatcp_run::live::capture::{Capture, Handle};
+use gigatcp_run::capture_file::CaptureFile;
+use gigatcp_run::live::capture::Capture;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -125,7 +126,7 @@ fn serve(jobs: &mut Jobs, emulator: &Emulator, text: &str) -> Result<(), Failure
 /// A capture in progress; the file appears under its name when it is complete.
 struct CaptureInProgress {
     file: AtomicFile,
-    handle: Handle,
+    handle: CaptureFile,
 }
 
 /// Creates the capture before anything runs.

@@ -1,6 +1,6 @@
 //! Converts the results of `gigatcp-flows` for packets to points.
 //!
-//! A capture is read twice. The first pass finds where the streams of a connection begin, the
+//! The packets of a run are seen once, from the first on. A capture is read twice. The first pass finds where the streams of a connection begin, the
 //! number of packets, and the direction of the data. These determine the graph that the second pass
 //! fills.
 
@@ -86,13 +86,9 @@ impl Watch {
     pub fn new(connection: &Connection, unit_ns: u64) -> Self {
         let data = |side| connection.direction(side).data_packets();
         let points = Side::BOTH.map(|side| connection.direction(side).packets());
-        let stream = |side: Side| Stream {
-            side,
-            origin: origin(connection, side),
-            builder: GraphBuilder::new(points[0] + points[1], unit_ns),
-            round_trips: Duration::ZERO,
-            una: 0,
-            window: 0,
+        let stream = |side: Side| {
+            let builder = GraphBuilder::new(points[0] + points[1], unit_ns);
+            Stream::new(connection, side, builder)
         };
         let mut sides = Side::BOTH;
         sides.sort_by_key(|side| core::cmp::Reverse(data(*side)));
@@ -105,6 +101,19 @@ impl Watch {
             first_at: connection.first_at(),
             knows_windows: connection.scaling() != Scaling::Unknown,
             streams,
+        }
+    }
+
+    /// Draws the client's stream of a connection of which `connection` has seen the SYN, as its
+    /// packets pass. Times are those of the packets, and `max_detail` is the maximum number of bytes
+    /// of packed points.
+    #[must_use]
+    pub fn of_run(connection: &Connection, max_detail: usize) -> Self {
+        let builder = GraphBuilder::growing(1).with_detail_limit(max_detail);
+        Self {
+            first_at: Instant::ZERO,
+            knows_windows: true,
+            streams: vec![Stream::new(connection, Side::Client, builder)],
         }
     }
 
@@ -175,6 +184,17 @@ fn flags(packet: &Observed) -> u32 {
 }
 
 impl Stream {
+    fn new(connection: &Connection, side: Side, builder: GraphBuilder) -> Self {
+        Self {
+            side,
+            origin: origin(connection, side),
+            builder,
+            round_trips: Duration::ZERO,
+            una: 0,
+            window: 0,
+        }
+    }
+
     /// Returns the stream data that the packet carries. `None` for a pure ACK of the other
     /// direction.
     #[inline]

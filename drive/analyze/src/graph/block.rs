@@ -29,7 +29,7 @@ impl State {
     }
 
     /// Adds a point. An ACK below SND.UNA is an old one, and its window is ignored.
-    pub(super) fn add(&mut self, point: &Point) {
+    pub fn add(&mut self, point: &Point) {
         self.at_ns = point.at_ns;
         self.frame = point.frame;
         match point.effect {

@@ -10,6 +10,9 @@ use super::varint::Reader;
 /// of points.
 const MAX_BLOCKS: u64 = 1 << 15;
 
+/// Number of blocks after which they become twice as long, if the number of points is not known.
+const GROWING_BLOCKS: usize = 1 << 11;
+
 /// Minimum number of points in a block.
 const MIN_POINTS: u32 = 32;
 
@@ -36,6 +39,7 @@ pub struct Graph {
 pub struct GraphBuilder {
     graph: Graph,
     block_len: u32,
+    grows: bool,
     max_detail: usize,
     open: Summary,
     expected: Expected,
@@ -58,10 +62,21 @@ impl GraphBuilder {
                 steps_back: 0,
             },
             block_len: MIN_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX)),
+            grows: false,
             max_detail: MAX_DETAIL,
             open: Summary::starting(state),
             expected: Expected::new(state),
             started: 0,
+        }
+    }
+
+    /// Returns a builder for an unknown number of points: the longer the graph, the longer its
+    /// blocks.
+    #[must_use]
+    pub fn growing(unit_ns: u64) -> Self {
+        Self {
+            grows: true,
+            ..Self::new(0, unit_ns)
         }
     }
 
@@ -97,6 +112,9 @@ impl GraphBuilder {
         let done = core::mem::replace(&mut self.open, Summary::starting(after));
         graph.blocks.push(done);
         graph.places.push(Some((self.started, graph.details.len())));
+        if self.grows && graph.blocks.len().is_multiple_of(GROWING_BLOCKS) {
+            self.block_len = self.block_len.saturating_mul(2);
+        }
         if graph.details.len() > self.max_detail {
             graph.drop_points(self.max_detail / 2);
         }

@@ -1,4 +1,4 @@
-//! Packs a graph into bytes for a page, with as many points as fit.
+//! Packs a graph into bytes for a page or a record, with as many points as fit.
 //!
 //! First come the columns of the summaries, each preceded by its length, and the order in which
 //! blocks with points follow. Then come those points, in chunks. Head and chunks are compressed
@@ -6,8 +6,11 @@
 
 use std::io::Write;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use gigatcp_record::{PackedPart, TimeSequence};
 
 use super::block::COLUMNS;
 use super::builder::Graph;
@@ -19,26 +22,9 @@ const CHUNK: usize = 1 << 17;
 /// Bytes in the head for the position of a block's points.
 const PLACE: usize = 3;
 
-/// Sizes of a part, compressed and not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Part {
-    pub packed: usize,
-    pub plain: usize,
-}
-
-/// A packed graph.
-#[derive(Clone, Debug)]
-pub(super) struct Packed {
-    /// Head and chunks, concatenated.
-    pub octets: Vec<u8>,
-    pub head: Part,
-    pub chunks: Vec<Part>,
-    /// Number of points in blocks that are kept in full.
-    pub kept_points: u64,
-}
-
-/// Packs `graph` into about `budget` bytes; all summaries are included.
-pub(super) fn pack(graph: &Graph, budget: usize) -> Packed {
+/// Packs `graph` into about `budget` bytes before base64; all summaries are included.
+#[must_use]
+pub fn pack(graph: &Graph, knows_windows: bool, budget: usize) -> TimeSequence {
     let mut kept = vec![false; graph.blocks().len()];
     let bare = deflate(&head(graph, &kept, &[])).len();
     let mut room = budget.saturating_sub(bare);
@@ -64,9 +50,9 @@ pub(super) fn pack(graph: &Graph, budget: usize) -> Packed {
         let limit = CHUNK.min(room.saturating_mul(2));
         if open.len() >= limit || next.is_none() && !open.is_empty() {
             let packed = deflate(&open);
-            chunks.push(Part {
-                packed: packed.len(),
-                plain: open.len(),
+            chunks.push(PackedPart {
+                packed: packed.len() as u64,
+                plain: open.len() as u64,
             });
             room = room.saturating_sub(packed.len());
             details.extend(packed);
@@ -78,9 +64,9 @@ pub(super) fn pack(graph: &Graph, budget: usize) -> Packed {
     }
     let plain = head(graph, &kept, &order);
     let mut octets = deflate(&plain);
-    let head = Part {
-        packed: octets.len(),
-        plain: plain.len(),
+    let head = PackedPart {
+        packed: octets.len() as u64,
+        plain: plain.len() as u64,
     };
     octets.extend(details);
     let kept_points = graph.blocks().iter().zip(&kept);
@@ -88,11 +74,14 @@ pub(super) fn pack(graph: &Graph, budget: usize) -> Packed {
         .filter(|(_, is_kept)| **is_kept)
         .map(|(block, _)| u64::from(block.points))
         .sum();
-    Packed {
-        octets,
+    TimeSequence {
+        unit_ns: graph.unit_ns,
+        points: graph.points(),
+        kept_points,
+        knows_windows,
         head,
         chunks,
-        kept_points,
+        octets: BASE64_STANDARD.encode(octets),
     }
 }
 
@@ -149,26 +138,20 @@ mod tests {
 
     #[test]
     fn a_small_graph_is_there_to_the_last_point() {
-        let packed = pack(&jittery(5_000), 1 << 20);
+        let packed = pack(&jittery(5_000), true, 1 << 20);
         assert_eq!(packed.kept_points, 5_000);
-        let parts = packed.chunks.iter().map(|part| part.packed).sum::<usize>();
-        assert_eq!(packed.octets.len(), packed.head.packed + parts);
+        let parts = packed.chunks.iter().map(|part| part.packed).sum::<u64>();
+        let octets = BASE64_STANDARD.decode(&packed.octets).unwrap();
+        assert_eq!(octets.len() as u64, packed.head.packed + parts);
     }
 
     #[test]
     fn a_large_graph_keeps_to_its_budget_and_uses_it() {
         let budget = 300_000;
-        let packed = pack(&jittery(400_000), budget);
-        assert!(
-            packed.octets.len() < budget * 11 / 10,
-            "{}",
-            packed.octets.len()
-        );
-        assert!(
-            packed.octets.len() > budget * 7 / 10,
-            "{}",
-            packed.octets.len()
-        );
+        let packed = pack(&jittery(400_000), true, budget);
+        let octets = packed.octets.len() / 4 * 3;
+        assert!(octets < budget * 11 / 10, "{octets}");
+        assert!(octets > budget * 7 / 10, "{octets}");
         assert!(packed.kept_points > 30_000, "{}", packed.kept_points);
     }
 }
