@@ -17,7 +17,7 @@
 //! Printed for each plan and quantity (`twins/figures.rs`): the kernel's mean and range, virtual
 //! time, their ratio, and a star outside the goal (two outside the kernel's range as well). Then by
 //! kind: plans within the goal + those only within the kernel's own range / all. `--pairing
-//! kernel-kernel` only fills the store. `--plan FILE` measures a plan of one's own.
+//! kernel-kernel` only fills the store. `--plan FILE` measures the given plan.
 
 mod draw;
 mod figures;
@@ -188,7 +188,7 @@ fn lost_before_path(record: &SeriesRecord) -> u64 {
     directions.filter_map(|way| way.dropped_before_path).sum()
 }
 
-/// Compares the plan of one's own.
+/// Compares the given plan.
 pub(crate) fn measure_given(file: &Path, words: &Words) -> Result<(), String> {
     Twin::given(file)?.measure(words).map(|_| ())
 }
