@@ -127,10 +127,14 @@ impl Compared {
             Goal::Ratio([low, high]) => Some((low * kernel..=high * kernel).contains(&twin)),
             Goal::Difference(most) => Some((twin - kernel).abs() <= most),
         };
-        let agreement = is_good.map(|is_good| match is_good {
-            true => Agreement::Good,
-            false if (range[0]..=range[1]).contains(&twin) => Agreement::Spread,
-            false => Agreement::Outside,
+        let agreement = is_good.map(|is_good| {
+            if is_good {
+                Agreement::Good
+            } else if (range[0]..=range[1]).contains(&twin) {
+                Agreement::Spread
+            } else {
+                Agreement::Outside
+            }
         });
         Some(Self {
             kernel,
