@@ -2,8 +2,8 @@
 //! `experiments/duel`.
 //!
 //! Every pairing of stacks runs, one after the other; with `--rivals` a flow of each on one path.
-//! With `--twins N` the paths are drawn from a seed, and profile `linux-6.18` in virtual time is
-//! compared with the kernel at both ends.
+//! With `--twins N` plans are drawn from a seed, and profile `linux-6.18` in virtual time is
+//! compared with the kernel at both ends; with `--plan FILE` over that plan.
 //! These are examples of the crates concerned, built for release. They require root or a user
 //! namespace, and report which is missing.
 

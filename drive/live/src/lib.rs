@@ -138,6 +138,7 @@ pub use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
 pub use gigatcp_linux::{Namespace, SetupError, Step, make_pair};
 pub use gigatcp_wire::Octets;
 pub use options::Options;
+pub use realtime_priority::RealtimePriority;
 pub use socket::Measured;
 pub use stack::{Scheduling, Stack};
 pub use stream::{KeepAlive, Listener, ReadHalf, Stream, WriteHalf};

@@ -1,7 +1,7 @@
 //! CUBIC as in Linux 6, in integers.
 //!
-//! Windows are in segments, time in ticks of 1 ms and, inside the function, in units of 1/1024 s
-//! (`BICTCP_HZ`). Differences from RFC 9438:
+//! Windows are in segments, time in whole ticks of the kernel's clock (`CONFIG_HZ`) and, inside the
+//! function, in units of 1/1024 s (`BICTCP_HZ`). Differences from RFC 9438:
 //!
 //! * Growth is a number of ACKed segments per segment, `cnt` = cwnd/(target − cwnd), 100·cwnd at
 //!   and above the target, at least 2 (the window grows by half per round trip at most), at most
@@ -9,7 +9,8 @@
 //! * C = 410/1024 = 0.4004, β = 717/1024 = 0.7002;
 //! * K is a cube root by table and one step of Newton's method, accurate to 0.2 % on average;
 //! * the target is that of now plus the minimum RTT. It is calculated once per tick and window,
-//!   for an unchanged window not before 31 ticks are over;
+//!   for an unchanged window not before 31 ms are over. With a tick of 4 ms and RTTs below that,
+//!   the fastest growth lasts for several round trips;
 //! * Reno's window always grows by one segment per 15/8·cwnd segments acknowledged (α = 0.533):
 //!   it does not grow faster at the old window;
 //! * loss takes its share of cwnd, not of the flight;
@@ -24,7 +25,7 @@
 //! and so does this file. With an RTT below 31 ms, growth of an unchanged window is therefore
 //! recalculated only every few RTTs.
 //!
-//! Other differences from the kernel. HZ is 1000 (distributions also use 250). Undo restores the
+//! Other differences from the kernel. Undo restores the
 //! whole state; the kernel leaves the plateau where the loss had put it and starts a new stage
 //! there. The window is reduced in one step, and the engine limits what leaves. A timeout leaves
 //! one segment, and until ssthresh each ACK then counts for one (RFC 3465 section 2.3); the
@@ -89,7 +90,9 @@ struct Memory {
     cnt: u64,
     /// Window at the last loss, or less after fast convergence; 0 = none.
     last_max_cwnd: u32,
-    /// Window when `cnt` was last calculated, and the time in ticks.
+    /// Milliseconds of a tick of the clock; 0 counts as 1.
+    tick: u64,
+    /// Window when `cnt` was last calculated, and the time. All times are in milliseconds, at ticks.
     last_cwnd: u32,
     last_time: u64,
     /// `bic_origin_point`: the plateau.
@@ -168,6 +171,7 @@ impl Memory {
     /// Returns the cubic function one minimum RTT after `elapsed` ticks.
     fn target(&self, elapsed: u64) -> u64 {
         let ahead = self.delay_min.div_ceil(1_000_000 / HZ);
+        let ahead = ahead.next_multiple_of(self.tick.max(1));
         cubic(self.origin, self.k, elapsed.saturating_add(ahead))
     }
 
@@ -228,13 +232,22 @@ impl CubicLinux {
             },
             cwnd_cnt: 0,
             remainder: 0,
-            memory: Memory::default(),
+            memory: Memory {
+                tick: config.kernel_tick.as_millis(),
+                ..Memory::default()
+            },
             fast_convergence: config.fast_convergence,
             silent_until: Instant::ZERO,
             opening,
             gate: Gate::default(),
             saved: None,
         }
+    }
+
+    /// Returns the last tick of the clock, in milliseconds.
+    fn tick_at(&self, at: Instant) -> u64 {
+        let ms = ticks(at);
+        ms - ms % self.memory.tick.max(1)
     }
 
     /// Returns the whole segments acknowledged; the rest is kept for the next ACK.
@@ -272,7 +285,7 @@ impl CubicLinux {
     /// Grows the window in congestion avoidance for `acked` segments.
     fn grow_avoidance(&mut self, now: Instant, acked: u64) {
         self.opening.on_leaving(now);
-        let cnt = self.memory.update(self.cwnd, acked, ticks(now));
+        let cnt = self.memory.update(self.cwnd, acked, self.tick_at(now));
         // Credit from slower growth counts for one segment at most.
         if self.cwnd_cnt >= cnt {
             self.cwnd_cnt = 0;
@@ -301,7 +314,7 @@ impl Controller for CubicLinux {
 
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.memory.on_rtt(rtt, ticks(ack.now));
+            self.memory.on_rtt(rtt, self.tick_at(ack.now));
         }
         if self.gate.effect(ack) == AckEffect::None {
             return;
@@ -338,7 +351,10 @@ impl Controller for CubicLinux {
         self.cwnd_cnt = 0;
         if event.kind == CongestionKind::Timeout {
             self.cwnd = 1;
-            self.memory = Memory::default();
+            self.memory = Memory {
+                tick: self.memory.tick,
+                ..Memory::default()
+            };
         } else {
             self.cwnd = self.cwnd.min(self.ssthresh);
         }
@@ -354,8 +370,8 @@ impl Controller for CubicLinux {
         let since = last_sent_at.max(self.silent_until);
         self.silent_until = now;
         // Ticks are counted, not the time between them.
-        let now = ticks(now);
-        let idle = now.saturating_sub(ticks(since));
+        let now = self.tick_at(now);
+        let idle = now.saturating_sub(self.tick_at(since));
         let moved = |start: u64| (start + idle).min(now);
         self.memory.epoch_start = self.memory.epoch_start.map(moved);
     }
@@ -487,6 +503,23 @@ mod tests {
         assert_eq!(memory.last_cwnd, 700, "the tick's second window");
         memory.update(700, 1, 5032);
         assert_eq!(memory.last_time, 5032);
+    }
+
+    #[test]
+    fn a_coarser_clock_holds_a_number_longer_and_looks_further_ahead() {
+        let config = Config {
+            kernel_tick: Duration::from_millis(4),
+            ..Config::default()
+        };
+        let control = CubicLinux::new(&config);
+        let tick_at = |us: u64| control.tick_at(Instant::from_nanos(us * 1000));
+        assert_eq!([7_999, 8_000, 11_999].map(tick_at), [4, 8, 8]);
+        let memory = Memory {
+            delay_min: 1600,
+            ..control.memory
+        };
+        let fine = Memory { tick: 1, ..memory };
+        assert_eq!(memory.target(1000), fine.target(1002));
     }
 
     #[test]

@@ -142,6 +142,8 @@ pub struct Config {
     pub fast_convergence: bool,
     /// ECN reduces the window less than a loss (ABE, RFC 8511).
     pub abe: bool,
+    /// Tick of the clock of a Linux kernel, in whole milliseconds. Its CUBIC counts in ticks.
+    pub kernel_tick: Duration,
 }
 
 impl Default for Config {
@@ -159,6 +161,7 @@ impl Default for Config {
             paced: false,
             fast_convergence: true,
             abe: false,
+            kernel_tick: Duration::from_millis(1),
         }
     }
 }

@@ -310,7 +310,12 @@ impl<P: Payload> Connection<P> {
             // Blocks outside what is in flight are false or old duplicates.
             let inside = left < right && right <= self.snd.nxt && right > self.snd.una;
             if inside {
-                self.board.on_sack(left.max(self.snd.una)..right, revealed);
+                let block = left.max(self.snd.una)..right;
+                if let Some(memory) = &mut self.buffers.send_memory {
+                    let joins = self.board.joins(block.clone());
+                    joins.for_each(|octets| memory.on_sacked(octets));
+                }
+                self.board.on_sack(block, revealed);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Initial size, growth and validation of the congestion window.
 
-use gigatcp_units::Bytes;
+use gigatcp_units::{Bytes, Duration};
 
 use crate::window_growth::{Counting, SlowStart};
 
@@ -63,6 +63,8 @@ pub struct Congestion {
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.
     pub abe: bool,
+    /// Tick of the clock in which CUBIC of Linux counts: 1/`CONFIG_HZ`, in whole milliseconds.
+    pub kernel_tick: Duration,
     /// N of the rate requested from routers with the first data (RFC 4782). The rate is 40 kbit/s
     /// · 2^N; 0 requests none.
     pub quick_start: u32,

@@ -84,6 +84,8 @@ impl Profile {
             growth_by_delivery: true,
             // No control of Linux has RFC 8511.
             abe: false,
+            // `CONFIG_HZ` of the measured kernel, 250. Distributions also have 1000.
+            kernel_tick: Duration::from_millis(4),
             ..Self::MODERN.congestion
         },
         ecn: Ecn {

@@ -114,6 +114,7 @@ impl Profile {
             cwnd_validation: false,
             fast_convergence: true,
             abe: true,
+            kernel_tick: Duration::from_millis(1),
             quick_start: 0,
         },
         ecn: Ecn {

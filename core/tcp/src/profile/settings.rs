@@ -330,6 +330,7 @@ pub const SETTINGS: &[Setting] = &[
     // Congestion control.
     switch!(congestion.fast_convergence),
     switch!(congestion.abe),
+    time!(congestion.kernel_tick, 1 ms ..= 10 ms),
     count!(congestion.quick_start, 0..=15),
     switch!(congestion.half_used_opens),
     switch!(congestion.growth_by_delivery),

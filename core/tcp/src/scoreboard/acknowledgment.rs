@@ -164,6 +164,16 @@ impl Scoreboard {
         }
     }
 
+    /// Parts of `block` that are not SACKed yet, each with an octet of SACKed neighbors.
+    pub fn joins(&self, block: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let is_sacked = |offset| u64::from(self.marks.sacked.range_around(offset).is_some());
+        let gaps = self.marks.sacked.gaps(block);
+        gaps.map(move |gap| {
+            let before = is_sacked(gap.start.saturating_sub(1));
+            gap.start - before..gap.end + is_sacked(gap.end)
+        })
+    }
+
     /// Processes octets none of which was SACKed before.
     fn on_newly_sacked(&mut self, news: Range<u64>, revealed: &mut Revealed) {
         revealed.sacked += news.end - news.start;

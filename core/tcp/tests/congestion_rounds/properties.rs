@@ -150,6 +150,7 @@ fn config() -> impl Strategy<Value = Config> {
             paced: switches.0,
             fast_convergence: switches.1,
             abe: switches.2,
+            kernel_tick: Duration::from_millis(1),
         },
     )
 }

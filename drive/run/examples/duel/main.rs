@@ -97,9 +97,10 @@ impl Figures {
 
 fn main() -> ExitCode {
     let words = Words::read(std::env::args().skip(1));
-    let done = words.and_then(|words| match words.twins {
-        Some(count) => twins::measure(count, &words),
-        None => measure(&words),
+    let done = words.and_then(|words| match (&words.plan, words.twins) {
+        (Some(file), _) => twins::measure_given(file, &words),
+        (None, Some(count)) => twins::measure(count, &words),
+        (None, None) => measure(&words),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -111,6 +112,10 @@ fn main() -> ExitCode {
 }
 
 impl Pairing {
+    const fn is_live(&self) -> bool {
+        matches!(self.backend, Backend::Live)
+    }
+
     /// Returns the overrides of a plan that select the stacks.
     fn overrides(&self) -> Vec<String> {
         let [sender, receiver] = self.stacks;

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use gigatcp_units::Rate;
+
 use crate::PAIRINGS;
+use crate::twins::Half;
 
 /// Command line options.
 pub(crate) struct Words {
@@ -20,6 +23,12 @@ pub(crate) struct Words {
     /// Number of plans to draw instead of the fixed ones, and their seed.
     pub(crate) twins: Option<u32>,
     pub(crate) seed: u64,
+    /// Half of the drawn plans; `None`: all.
+    pub(crate) half: Option<Half>,
+    /// Rate above which drawn plans are left out.
+    pub(crate) rate_at_most: Rate,
+    /// Plan to compare instead of drawn ones.
+    pub(crate) plan: Option<PathBuf>,
 }
 
 impl Words {
@@ -34,6 +43,9 @@ impl Words {
             steal_at_most: 1.0,
             twins: None,
             seed: 1,
+            half: None,
+            rate_at_most: Rate::from_bps(1_000_000_000),
+            plan: None,
         };
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
@@ -46,11 +58,15 @@ impl Words {
                 "--repeat" => read.repeat = repeats(&value()?)?,
                 "--twins" => read.twins = Some(repeats(&value()?)?),
                 "--seed" => read.seed = u64::from(repeats(&value()?)?),
+                "--half" => read.half = Some(half(&value()?)?),
+                "--rate-at-most" => read.rate_at_most = rate(&value()?)?,
+                "--plan" => read.plan = Some(value()?.into()),
                 "--steal-at-most" => read.steal_at_most = percent(&value()?)?,
                 odd => {
                     return Err(format!(
                         "what is `{odd}`? There are --series NAME, --pairing NAME, --repeat N, \
-                         --set KEY=VALUE, --steal-at-most PERCENT, --store DIR, --twins N and --seed N"
+                         --set KEY=VALUE, --steal-at-most PERCENT, --store DIR, --twins N, \
+                         --seed N, --half shown|held, --rate-at-most RATE and --plan FILE"
                     ));
                 }
             }
@@ -70,6 +86,19 @@ fn pairing(name: String) -> Result<String, String> {
 fn repeats(word: &str) -> Result<u32, String> {
     let number = word.parse().ok().filter(|number| *number > 0);
     number.ok_or(format!("`{word}` is no number of runs"))
+}
+
+fn half(word: &str) -> Result<Half, String> {
+    match word {
+        "shown" => Ok(Half::Shown),
+        "held" => Ok(Half::Held),
+        _ => Err(format!("`{word}` is no half: there are shown and held")),
+    }
+}
+
+fn rate(word: &str) -> Result<Rate, String> {
+    word.parse()
+        .map_err(|_| format!("`{word}` is no rate, as in \"1 Gbit/s\""))
 }
 
 fn percent(word: &str) -> Result<f64, String> {

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration as Span;
 
 use gigatcp_linux::clock;
+use gigatcp_live::RealtimePriority;
 use gigatcp_meter::LimitTally;
 use gigatcp_plan::{Flow, Scenario, Stack, Stop};
 use gigatcp_sim::meter::Meter;
@@ -24,6 +25,10 @@ const PORTS: [u16; 2] = [40_000, 5001];
 
 /// Maximum time a thread blocks before it checks whether the run continues.
 const MAX_WAIT: Span = Span::from_millis(50);
+
+/// Maximum time of a write. A kernel's sender whose buffer is full wakes its application when a
+/// third of the buffer is free; a write that returns before that fills it up to the last packet.
+const MAX_WRITE: Span = Span::from_secs(1);
 
 /// Maximum of bytes per read: more than any buffer returns in one call.
 const MAX_READ: u64 = 4 << 20;
@@ -69,6 +74,18 @@ pub(super) struct ThreadResults {
     pub(super) meter: Meter,
     /// CPU time of writer and reader.
     pub(super) busy: [Duration; 2],
+}
+
+/// Requests real-time priority for the calling thread, an application at an end with that stack.
+///
+/// A kernel that receives defers ACKs until its application has read. If that waits for a CPU, the
+/// ACKs come late and together, and so does the data that they release. An engine has a thread of
+/// its own.
+fn application_priority(stack: Stack) -> RealtimePriority {
+    match stack {
+        Stack::Kernel => RealtimePriority::ask(),
+        Stack::Engine => RealtimePriority::default(),
+    }
 }
 
 /// Returns the CPU time of the calling thread.
@@ -226,14 +243,16 @@ impl<'a> Running<'a> {
 
     /// Writes the flow's data, from its establishment at `at` on.
     fn write(&self, end: &End, at: Instant, written: &mut u64) -> std::io::Result<()> {
-        end.set_patience(MAX_WAIT)?;
+        end.set_patience(MAX_WRITE)?;
         let mut is_patient = true;
+        let mut priority = application_priority(end.stack());
         while self.goes_on() {
+            priority.look();
             let left = match self.flow.stop {
                 Stop::Bytes(bytes) => bytes.as_u64() - *written,
                 Stop::After(span) => {
                     let time = Span::from_nanos((at + span).saturating_since(now()).as_nanos());
-                    if time < MAX_WAIT && is_patient && !time.is_zero() {
+                    if time < MAX_WRITE && is_patient && !time.is_zero() {
                         // The last write ends with the time.
                         end.set_patience(time)?;
                         is_patient = false;
@@ -263,7 +282,9 @@ impl<'a> Running<'a> {
         let mut next = at;
         let most = reader.read_size.as_u64().min(MAX_READ);
         let mut room = vec![0; usize::try_from(most).unwrap_or(PIECE)];
+        let mut priority = application_priority(end.stack());
         loop {
+            priority.look();
             let total = meter.total().as_u64();
             let mut wanted = room.len();
             if let Some((after, span)) = pause {
