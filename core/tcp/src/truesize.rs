@@ -567,7 +567,7 @@ mod tests {
     #[test]
     fn sacked_neighbors_share_their_overhead() {
         let mut memory = SendMemory::default();
-        let mut queued = SendQueue {
+        let queued = SendQueue {
             start: 1,
             unsent: 1,
             end: 1,
@@ -575,7 +575,6 @@ mod tests {
             goal: 5000,
         };
         memory.on_written(&queued, 5000);
-        queued.end = 5001;
         (1..5).for_each(|n| memory.on_sent(1 + 1000 * n));
         assert_eq!(memory.used(5000), 5000 + 5 * SEND_OVERHEAD);
         // The second to the fourth of five, in two steps.

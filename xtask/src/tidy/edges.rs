@@ -22,7 +22,10 @@ const CORE: [(&str, &[&str]); 14] = [
     ("path", &["units"]),
     ("app", &["units"]),
     ("flows", &["units", "wire", "events"]),
-    ("why", &["units", "wire", "events", "tcp", "path", "flows", "theory"]),
+    (
+        "why",
+        &["units", "wire", "events", "tcp", "path", "flows", "theory"],
+    ),
     ("theory", &["units"]),
     ("protocol", &["units"]),
     ("doctor", &["units", "theory"]),

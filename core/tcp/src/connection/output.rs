@@ -525,7 +525,10 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         let in_flight = self.board.in_flight();
-        if in_flight == 0 || in_flight < self.congestion.cwnd().as_u64() {
+        // Linux looks when a write begins: one that waits for a buffer of its kind of memory does not
+        // count as the application's limit.
+        let waits = self.limiting.write_blocked && self.buffers.send_memory.is_some();
+        if !waits && (in_flight == 0 || in_flight < self.congestion.cwnd().as_u64()) {
             self.board.note_app_limited();
         }
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
