@@ -75,7 +75,8 @@ fn answer(stream: TcpStream) -> io::Result<()> {
 }
 
 fn transfer(what: &str, count: usize, fault: Option<&str>) -> Result<(), Box<dyn Error>> {
-    // The engine's packets are those of another host to the kernel.
+    let server: IpAddr = env::var("GIGATCP_SERVER")?.parse()?;
+    // The engine's packets are those of another host to the kernel: of the namespace of a run.
     fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
     let config = TunConfig {
         name: "engine".into(),
@@ -85,7 +86,6 @@ fn transfer(what: &str, count: usize, fault: Option<&str>) -> Result<(), Box<dyn
     };
     let stack = Stack::start(Wire::open_tun_here(&config)?)?;
     let options = options(fault)?;
-    let server: IpAddr = env::var("GIGATCP_SERVER")?.parse()?;
     let mut stream = stack.connect((server, PORT), &options)?;
     stream.set_nodelay(fault != Some("nagle"))?;
     stream.write_all(format!("{what} {count}\n").as_bytes())?;

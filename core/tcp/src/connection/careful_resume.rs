@@ -19,9 +19,9 @@
 //!
 //! `PipeSize` is the window before the jump, or less if the sender had less to send, and what has
 //! been delivered since. Congestion in Reconnaissance ends it without a jump; in Unvalidated and
-//! Validating it leads to Safe Retreat, after which there is nothing to save. If no more than
-//! `PipeSize` is in flight at the end of Unvalidated (the application had less to send), cwnd
-//! returns to the window before the jump, grown by what was delivered: a resume never costs window.
+//! Validating it leads to Safe Retreat, after which there is nothing to save. If no more than the
+//! window before the jump is in flight at the end of Unvalidated (the application had less to send),
+//! cwnd returns to that window, grown by what was delivered: a resume never costs window.
 //!
 //! Choices: Beta is 1/2, the smallest of the controls (Reno's). The RTT of (2) is the minimum RTT of the
 //! connection. The end of Unvalidated is found at an ACK: while none arrives, nothing would change
@@ -191,15 +191,15 @@ impl<P: Payload> Connection<P> {
             return ResumePhase::Unvalidated(jump);
         }
         self.set_pacing(jump.pacing);
-        let (cwnd, next) = if in_flight > pipe_size {
-            let end = self.snd.nxt;
-            (in_flight, ResumePhase::Validating { end })
-        } else {
-            (pipe_size + jump.unused, ResumePhase::Normal)
-        };
-        self.congestion.set_cwnd(Bytes::new(cwnd));
+        let before = pipe_size + jump.unused;
+        self.congestion
+            .set_cwnd(Bytes::new(in_flight.max(before)));
         self.put_cwnd(now, CwndCause::Unvalidated);
-        next
+        if in_flight > before {
+            ResumePhase::Validating { end: self.snd.nxt }
+        } else {
+            ResumePhase::Normal
+        }
     }
 
     /// Safe Retreat: the window stays low, until all data of the jump is acknowledged.

@@ -525,10 +525,9 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         let in_flight = self.board.in_flight();
-        // Linux looks when a write begins: one that waits for a buffer of its kind of memory does not
-        // count as the application's limit.
-        let waits = self.limiting.write_blocked && self.buffers.send_memory.is_some();
-        if !waits && (in_flight == 0 || in_flight < self.congestion.cwnd().as_u64()) {
+        if (in_flight == 0 || in_flight < self.congestion.cwnd().as_u64())
+            && !self.has_waiting_writer()
+        {
             self.board.note_app_limited();
         }
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
@@ -541,6 +540,13 @@ impl<P: Payload> Connection<P> {
         };
         self.set_limit(now, limit);
         None
+    }
+
+    /// Whether a writer waits for a full buffer of Linux' kind. Linux looks for an application limit
+    /// when a write begins, so such a writer is none.
+    fn has_waiting_writer(&self) -> bool {
+        let counts_packets = self.buffers.send_memory.is_some();
+        counts_packets && self.limiting.write_blocked && self.send_space() == 0
     }
 
     /// Returns a bare acknowledgment, if one is due.

@@ -116,6 +116,18 @@ fn a_sender_with_less_to_send_returns_to_the_window_before_the_jump() {
 }
 
 #[test]
+fn a_sender_that_writes_less_than_a_window_after_the_jump_keeps_that_window() {
+    let mut t = resuming(100, RTT, 13);
+    t.inject(". 1:1(0) ack 10001");
+    t.write(10_000);
+    t.pass_ms(RTT);
+    assert_eq!(t.leaving().len(), 13);
+    t.inject(". 1:1(0) ack 11001");
+    assert_eq!(t.cwnd(), 21.0);
+    t.leaving();
+}
+
+#[test]
 fn another_rtt_or_a_loss_before_means_no_jump() {
     for rtt_ms in [10, 200, 300] {
         let mut t = resuming(100, rtt_ms, 1000);

@@ -8,9 +8,9 @@ pub(super) struct Figures {
     mbps: f64,
     resent: f64,
     acks: f64,
-    jain: f64,
+    jain: Option<f64>,
     /// Part of the goodput that flows of the first control have.
-    share: f64,
+    share: Option<f64>,
     /// Mean time to completion; `None` unless every flow had a fixed amount and delivered it.
     seconds: Option<f64>,
 }
@@ -21,18 +21,21 @@ impl Figures {
         let sum = |of: fn(&FlowRecord) -> f64| -> f64 { flows.iter().map(of).sum() };
         let total = sum(|flow| flow.goodput_bps).max(1.0);
         let squares = sum(|flow| flow.goodput_bps.powi(2)).max(1.0);
-        let first = &flows[0].congestion_control;
+        // Of one flow, or of one control, either is 1 whatever happens.
+        let first = flows.first().map(|flow| &flow.congestion_control);
         let of_first = flows
             .iter()
-            .filter(|flow| flow.congestion_control == *first);
+            .filter(|flow| Some(&flow.congestion_control) == first);
+        let rate_of_first: f64 = of_first.clone().map(|flow| flow.goodput_bps).sum();
+        let has_rivals = of_first.count() < flows.len();
         let times: Option<Vec<u64>> = flows.iter().map(|flow| flow.completion_ns).collect();
         Self {
             mbps: total / 1e6,
             resent: sum(|flow| flow.retransmitted_segments as f64),
             acks: sum(|flow| flow.acks_sent as f64)
                 / sum(|flow| flow.segments_sent as f64).max(1.0),
-            jain: total * total / (flows.len() as f64 * squares),
-            share: of_first.map(|flow| flow.goodput_bps).sum::<f64>() / total,
+            jain: (flows.len() > 1).then(|| total * total / (flows.len() as f64 * squares)),
+            share: has_rivals.then(|| rate_of_first / total),
             seconds: times.map(|times| times.iter().sum::<u64>() as f64 / 1e9 / flows.len() as f64),
         }
     }
@@ -71,12 +74,12 @@ pub(super) const QUANTITIES: [Quantity; 6] = [
     Quantity {
         name: "Jain",
         goal: Goal::Difference(0.05),
-        of: |figures| Some(figures.jain),
+        of: |figures| figures.jain,
     },
     Quantity {
         name: "share",
         goal: Goal::Difference(0.05),
-        of: |figures| Some(figures.share),
+        of: |figures| figures.share,
     },
     Quantity {
         name: "time",

@@ -10,12 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gigatcp_analyze::{Capture, Options, Source};
-use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
+use gigatcp_record::{FlowRecord, RunRecord, SCHEMA, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_report::why::answer::labeled;
 use gigatcp_run::files::PlanDirectory;
 use gigatcp_run::{Job, watch};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -38,8 +39,25 @@ pub(in crate::commands) fn read(file: &Path) -> Result<RunRecord, Failure> {
             .effect("nothing was read of it")
             .hint("name a capture, or a directory that `gigatcp run` has stored")
     })?;
-    serde_json::from_slice(&text)
-        .map_err(|error| Failure::new(format!("{} is no record of a run: {error}", file.display())))
+    serde_json::from_slice(&text).map_err(|error| no_record(file, &text, &error))
+}
+
+/// The failure to read a record, which another version may have written.
+fn no_record(file: &Path, text: &[u8], error: &serde_json::Error) -> Failure {
+    #[derive(Deserialize)]
+    struct Header {
+        schema: String,
+    }
+    let name = file.display();
+    match serde_json::from_slice::<Header>(text) {
+        Ok(header) if header.schema != SCHEMA => Failure::new(format!(
+            "{name} has the schema `{}`, and this version reads `{SCHEMA}`",
+            terminal(&header.schema)
+        ))
+        .effect("nothing was read of it")
+        .hint("run its plan again, or name a capture in its directory"),
+        _ => Failure::new(format!("{name} is no record of a run: {error}")),
+    }
 }
 
 /// A stored run: its directory, its record, and the captures in it.
