@@ -87,8 +87,8 @@ fn try_keeps_the_change_that_helps_and_undo_restores_the_setting() {
 fn interrupt_trial(signal: &str, status: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let script = format!(
-        "{SMALL}$GIGATCP doctor $GIGATCP_SERVER --try --yes -t 3 --direction receive \
-         --save $DIRECTORY/facts.json --undo-file $DIRECTORY/undo.json > $DIRECTORY/text 2>&1 & PID=$!\n\
+        "{SMALL}env --default-signal=INT,HUP,QUIT $GIGATCP doctor $GIGATCP_SERVER --try --yes -t 3 \
+         --direction receive --save $DIRECTORY/facts.json --undo-file $DIRECTORY/undo.json > $DIRECTORY/text 2>&1 & PID=$!\n\
          I=0; while [ ! -e $DIRECTORY/undo.json -a $I -lt 600 ]; do sleep 0.1; I=$((I+1)); done\n\
          sleep 1; sysctl -n net.ipv4.tcp_rmem; kill -{signal} $PID; kill -{signal} $PID; wait $PID; echo $?\n\
          sysctl -n net.ipv4.tcp_rmem; ls $DIRECTORY"
@@ -157,8 +157,8 @@ fn server_that_ends_during_the_measurement_of_a_change_undoes_it() {
 fn other_users_cannot_lock_what_a_trial_locks() {
     let directory = tempfile::tempdir().expect("a directory");
     let script = "for FILE in /proc/sys/net/ipv4/route/flush /run/gigatcp-doctor.lock; do \
-         [ ! -e $FILE ] || setpriv --reuid=65534 --regid=65534 --clear-groups \
-         flock --nonblock $FILE true 2> /dev/null && echo $FILE; done; echo ended";
+         if [ -e $FILE ] && setpriv --reuid=65534 --regid=65534 --clear-groups \
+         flock --nonblock $FILE true 2> /dev/null; then echo $FILE; fi; done; echo ended";
     let Some(done) = at_client(script, &directory) else {
         return;
     };
