@@ -13,6 +13,10 @@
 //! all that is due by then, and the next after it opens another. A slot takes the packet that exceeds
 //! its bytes. These are the rules of Linux (`sch_netem.c`).
 //!
+//! Behind slots of limited size packets wait as behind a lower rate, out of the queue. A hop with such
+//! slots therefore holds 1000 packets at most, as a netem does, unless
+//! [`HopConfig::hold_limit`](crate::HopConfig::hold_limit) says otherwise.
+//!
 //! Not as in Linux: packets keep the order in which they left the link, so jitter that overtakes and
 //! reordering are refused; bytes are those of IP; each packet of a super-segment counts. This machine's
 //! kernel has no netem: the tests below follow the rules by hand.
