@@ -130,6 +130,9 @@ pub struct Jitter {
     pub overtaking: bool,
 }
 
+/// [`HopConfig::hold_limit`] of a slot with a maximum, if none is set: the `limit` of netem.
+const SLOT_HOLD_LIMIT: u64 = 1000;
+
 /// Slots in which packets come out together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
@@ -216,7 +219,8 @@ pub struct HopConfig {
     pub limit_bytes: Option<Bytes>,
     /// Maximum number of wire packets inside the element, including the delay line. It is the
     /// `limit` of the Linux emulator netem. Packets count until the driver has collected them. At
-    /// one instant, the driver therefore collects what is due before it hands in arrivals.
+    /// one instant, the driver therefore collects what is due before it hands in arrivals. `None`:
+    /// unlimited, or 1000 with a slot that has a maximum, see [`HopConfig::most_inside`].
     pub hold_limit: Option<u64>,
     /// Loss models. Each of them sees every wire packet.
     pub loss: Vec<LossModel>,
@@ -300,6 +304,16 @@ impl HopConfig {
         let shaped = self.shaper.map(|shaper| shaper.rate);
         let by_queue = self.queue.shaped_rate();
         own.into_iter().chain(shaped).chain(by_queue).min()
+    }
+
+    /// Returns the maximum number of wire packets inside. Slots of limited size are a rate behind the
+    /// queue, whose limit does not count what waits for them. They therefore have the default limit
+    /// of netem. `None`: unlimited.
+    #[must_use]
+    pub fn most_inside(&self) -> Option<u64> {
+        let limits = |slot: &Slot| slot.packets.is_some() || slot.bytes.is_some();
+        let by_slot = self.slot.as_ref().filter(|slot| limits(slot));
+        self.hold_limit.or(by_slot.map(|_| SLOT_HOLD_LIMIT))
     }
 
     /// Returns whether packets never wait before this link: it has no rate of any kind.

@@ -77,7 +77,7 @@ impl HopConfig {
                 "aggregate_overhead",
                 group.map(|group| group.overhead.to_string()),
             ),
-            ("hold_limit", text(&self.hold_limit)),
+            ("hold_limit", text(&self.most_inside())),
         ])
     }
 

@@ -516,7 +516,7 @@ impl<T: Parcel> Hop<T> {
                 closed.enter(now, entrance, (parcel, frames), &mut self.books);
             }
             Form::Open(link) => {
-                let hold = self.config.hold_limit.unwrap_or(u64::MAX);
+                let hold = self.config.most_inside().unwrap_or(u64::MAX);
                 link.handle_arrival(now, entrance, (parcel, frames), hold, &mut self.books);
             }
         }

@@ -247,9 +247,14 @@ impl<T: Parcel> Link<T> {
         !self.unordered.is_empty() || self.delay.is_overtaking() || self.reorders
     }
 
+    /// Whether a packet is in service, or the queue holds some back.
+    fn has_work(&self) -> bool {
+        self.service.is_busy() || self.queue.poll_release().is_some()
+    }
+
     /// Returns the time from zero to `now` in which there was something to serve.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
-        if self.service.is_busy() {
+        if self.has_work() {
             self.busy + now.saturating_since(self.at)
         } else {
             self.busy
@@ -263,9 +268,10 @@ impl<T: Parcel> Link<T> {
 
     /// Returns the waiting time of the last departure; zero if the link is empty.
     pub(crate) fn wait(&self) -> Duration {
-        match self.service.is_busy() {
-            true => self.last_wait,
-            false => Duration::ZERO,
+        if self.has_work() {
+            self.last_wait
+        } else {
+            Duration::ZERO
         }
     }
 
@@ -509,6 +515,7 @@ impl<T: Parcel> Link<T> {
                     self.service.change(self.service.poll_change());
                 }
                 let Some(release) = release else { break };
+                self.busy += release.saturating_since(self.at);
                 self.at = self.at.max(release);
                 self.serve_next(release, false, books);
                 continue;
@@ -529,7 +536,7 @@ impl<T: Parcel> Link<T> {
                 self.finish(next, books);
             }
         }
-        if self.service.is_busy() {
+        if self.has_work() {
             self.busy += now.saturating_since(self.at);
         }
         self.at = self.at.max(now);

@@ -638,7 +638,7 @@ impl<T: Routed> Network<T> {
 fn is_indifferent(link: &HopConfig) -> bool {
     matches!(link.release, Release::Within(_))
         && link.reorder.is_none()
-        && link.hold_limit.is_none()
+        && link.most_inside().is_none()
 }
 
 fn just_before(instant: Instant) -> Instant {

@@ -11,11 +11,23 @@
 //!
 //! Each d is drawn anew, as a delay is. So a packet that finds no slot ahead opens one, which takes
 //! all that is due by then, and the next after it opens another. A slot takes the packet that exceeds
-//! its bytes. These are the rules of Linux (`sch_netem.c`).
+//! its bytes. These are the rules of Linux (`sch_netem.c`) for a netem without delay and rate.
 //!
-//! Not as in Linux: packets keep the order in which they left the link, so jitter that overtakes and
-//! reordering are refused; bytes are those of IP; each packet of a super-segment counts. This machine's
-//! kernel has no netem: the tests below follow the rules by hand.
+//! Behind slots of limited size packets wait as behind a lower rate, out of the queue. A hop with such
+//! slots therefore holds 1000 packets at most, as a netem does, unless
+//! [`HopConfig::hold_limit`](crate::HopConfig::hold_limit) says otherwise.
+//!
+//! Not as in Linux:
+//!
+//! * a slot opens d after a packet is due. Linux counts d from its look at the first packet that waits:
+//!   when it or a later one arrives, or its timer runs. With a delay of 10 ms and slots of 20 ms, a packet
+//!   that arrives at 1 ms comes out at 31 ms, and of Linux at 21 ms;
+//! * packets keep the order in which they left the link, so jitter that overtakes and reordering are
+//!   refused;
+//! * bytes are those of IP;
+//! * each packet of a super-segment counts.
+//!
+//! This machine's kernel has no netem: the tests below follow the rules by hand.
 
 use gigatcp_units::Instant;
 use gigatcp_units::random::Stream;
@@ -109,6 +121,16 @@ mod tests {
     #[test]
     fn slot_takes_what_is_due_when_it_begins_and_the_next_packet_opens_another() {
         assert_eq!(out(SLOT, &[1, 2, 11, 12, 13, 50]), [11, 11, 11, 22, 22, 60]);
+    }
+
+    /// With a delay of 10 ms the packet that arrives at 1 is due at 11.
+    #[test]
+    fn slot_opens_after_a_packet_is_due_and_not_after_its_arrival() {
+        let slot = Slot {
+            delay: Duration::from_millis(20),
+            ..SLOT
+        };
+        assert_eq!(out(slot, &[11]), [31]);
     }
 
     #[test]

@@ -498,6 +498,12 @@ mod tests {
         assert!(all.why.contains("without `dscp`"), "{}", all.why);
         let inner = wrong("htb; rate 1 Mbit/s, dscp 8; parent 1, rate 1 Mbit/s");
         assert!(inner.why.contains("no packets"), "{}", inner.why);
+        let same = wrong("htb; rate 1 Mbit/s, dscp 8; rate 1 Mbit/s, dscp 8; rate 1 Mbit/s");
+        assert!(same.why.contains("one class"), "{}", same.why);
+        let both = wrong("htb, srchost, dsthost; rate 1 Mbit/s");
+        assert!(both.why.contains("not both"), "{}", both.why);
+        let turn = wrong("htb; rate 1 Mbit/s, quantum 2 kB; parent 1, rate 1 Mbit/s");
+        assert!(turn.why.contains("no `quantum`"), "{}", turn.why);
         let deep: String = (1..9)
             .map(|n| format!("; parent {n}, rate 1 Mbit/s"))
             .collect();

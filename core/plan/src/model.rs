@@ -404,7 +404,7 @@ pub struct Flow {
     pub receive_buffer: Option<Bytes>,
     /// One-way delay of its data in addition to that of the path.
     pub extra_delay: Duration,
-    /// Whether every segment and ACK of it is recorded. `None`: unset.
+    /// Whether its time-sequence graph is recorded. `None`: unset.
     pub time_sequence: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Real-time priority for an engine with low CPU usage.
+//! Real-time priority for a thread with low CPU usage: an engine's, or an application's.
 //!
 //! A kernel's TCP works in interrupts, before all threads. An engine is a thread: if another needs
 //! its CPU it is stalled for milliseconds. It then answers all packets of that time in one burst,

@@ -59,6 +59,11 @@ impl Observer {
         })
     }
 
+    /// Whether it needs the packets of a connection.
+    fn observes(&self, connection: usize) -> bool {
+        self.analyzer.is_some() || matches!(self.drawings.get(connection), Some(Some(_)))
+    }
+
     /// Observes a packet of a connection.
     pub(crate) fn handle_packet(&mut self, connection: usize, packet: &Observed) {
         self.packets += 1;
@@ -129,6 +134,11 @@ impl Tap for WatchTap {
             return;
         };
         let mut observer = lock(&self.0);
+        if !observer.observes(packet.flow as usize) {
+            // Packets of all connections are numbered.
+            observer.packets += segment.wire_segments() as u64;
+            return;
+        }
         let endpoints = endpoints(packet.ip.version(), packet.flow, packet.reverse());
         let mut see = |segment: &Segment<Phantom>| {
             let observed = Observed::of_segment(now, endpoints, segment.ident, segment);
@@ -178,5 +188,23 @@ pub fn record(diagnosis: &Diagnosis) -> WhyRecord {
         limited_by: diagnosis.limited_by(),
         unknown_ns: diagnosis.unknown.as_nanos(),
         verdicts: verdicts.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_drawn_connections_are_observed_unless_all_are_diagnosed() {
+        let mut observer = Observer {
+            packets: 0,
+            analyzer: None,
+            drawings: vec![None, Some(Drawing::default())],
+        };
+        let observed = |observer: &Observer| [0, 1].map(|flow| observer.observes(flow));
+        assert_eq!(observed(&observer), [false, true]);
+        observer.analyzer = Some(Analyzer::new());
+        assert_eq!(observed(&observer), [true, true]);
     }
 }

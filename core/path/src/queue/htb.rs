@@ -5,12 +5,13 @@
 //! `cburst` bytes at `ceil`. Both may be overdrawn by one packet:
 //!
 //! ```text
-//! red     if C < 0                     neither it nor a descendant sends             (1)
+//! red     if C < 0                     neither sends nor lends                       (1)
 //! yellow  if T < 0 <= C                sends if its parent lends                     (2)
 //! green   otherwise                    sends, and lends to descendants               (3)
 //! ```
 //!
-//! A leaf sends on behalf of the nearest green ancestor, reached through yellow classes only. The
+//! A green leaf sends whatever the colors of its ancestors: rates of leaves hold even where their sum
+//! exceeds the ceil above. A leaf sends on behalf of the nearest green ancestor, reached through yellow classes only. The
 //! deepest such level goes first, then the lowest `prio`, then classes take turns by `quantum`. The
 //! packet is charged to `C` of the leaf and all its ancestors, and to `T` from the lender upward.
 //!
@@ -54,7 +55,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 
 use super::waiting::Waiting;
 use super::{
-    Build, Conflict, Discipline, Drops, Entry, Limits, Link, QueueConfig, Settings, Ticket, fifo,
+    Build, Conflict, Discipline, Drops, Entry, Limits, Link, QueueConfig, Settings, Ticket,
 };
 use crate::{DropCause, Tally};
 
@@ -66,13 +67,7 @@ pub(super) const ENTRY: Entry = Entry {
     class_parameters: &[RATE, CEIL, PARENT, PRIO, BURST, CBURST, QUANTUM, DSCP],
     check,
     draws: false,
-    build: |build| {
-        if build.classes.is_empty() {
-            // Linux sends all unshaped.
-            return (fifo::ENTRY.build)(build);
-        }
-        Box::new(Htb::new(&build))
-    },
+    build: |build| Box::new(Htb::new(&build)),
 };
 
 parameters! {
@@ -125,6 +120,13 @@ fn check(config: &QueueConfig) -> Result<(), Conflict> {
         why,
         section,
     };
+    if config.classes.is_empty() {
+        return Err(conflict(["htb"; 2], "HTB needs a class", 0));
+    }
+    if config.settings.flag(&SRCHOST) && config.settings.flag(&DSTHOST) {
+        let why = "classes are divided among sources or among destinations, not both";
+        return Err(conflict(["srchost", "dsthost"], why, 0));
+    }
     if config.classes.len() > MAX_CLASSES {
         return Err(conflict(["htb"; 2], "HTB has 1000 classes at most", 0));
     }
@@ -162,10 +164,21 @@ fn check(config: &QueueConfig) -> Result<(), Conflict> {
             let why = "a class with children has no packets, and so no `dscp`";
             return Err(conflict(["dscp"; 2], why, section));
         }
+        if is_inner && class.maybe_whole(&QUANTUM).is_some() {
+            let why = "turns are those of leaves: a class with children has no `quantum`";
+            return Err(conflict(["quantum"; 2], why, section));
+        }
+        let dscp = class.maybe_whole(&DSCP);
+        let others = config.classes.iter().take(section - 1);
+        let mut others = others.filter_map(|other| other.maybe_whole(&DSCP));
+        if others.any(|other| dscp == Some(other)) {
+            let why = "each `dscp` has one class";
+            return Err(conflict(["dscp"; 2], why, section));
+        }
     }
     let has_dscp = |class: &Settings| class.maybe_whole(&DSCP).is_some();
     let mut others = config.classes.iter().zip(&is_inner);
-    if others.len() > 0 && !others.any(|(class, is_inner)| !is_inner && !has_dscp(class)) {
+    if !others.any(|(class, is_inner)| !is_inner && !has_dscp(class)) {
         let why = "a leaf without `dscp` is needed for all other packets";
         return Err(conflict(["dscp"; 2], why, config.classes.len()));
     }
@@ -186,12 +199,37 @@ fn inner(classes: &[Settings]) -> Vec<bool> {
     is_inner
 }
 
-/// The rate that the classes have together.
+/// The rate that the classes have together: the sum of those without parent. An inner class has the rate
+/// of its children, or its own if that is higher and they may borrow it.
 pub(super) fn total_rate(config: &QueueConfig) -> Option<Rate> {
-    let tops = config.classes.iter();
-    let tops = tops.filter(|class| class.maybe_whole(&PARENT).is_none());
-    let rates = tops.filter_map(|class| Some(class.rate(&RATE)?.as_bps()));
-    rates.reduce(u64::saturating_add).map(Rate::from_bps)
+    /// Of the children so far: what they have of their own, and up to their ceils.
+    #[derive(Clone, Copy, Default)]
+    struct Children {
+        own: u64,
+        ceil: u64,
+    }
+    let mut children = alloc::vec![Children::default(); config.classes.len()];
+    let mut total = None;
+    let is_inner = inner(&config.classes);
+    // Children follow their parents.
+    for (number, class) in config.classes.iter().enumerate().rev() {
+        let rate = class.rate(&RATE)?.as_bps();
+        let mut ceil = class.rate(&CEIL).map_or(rate, Rate::as_bps);
+        let mut own = rate;
+        if is_inner[number] {
+            let below = children[number];
+            own = below.own.max(rate.min(below.ceil));
+            ceil = below.own.max(ceil.min(below.ceil));
+        }
+        let Some(parent) = class.maybe_whole(&PARENT) else {
+            total = Some(own.saturating_add(total.unwrap_or(0)));
+            continue;
+        };
+        let above = children.get_mut(parent as usize - 1)?;
+        above.own = above.own.saturating_add(own);
+        above.ceil = above.ceil.saturating_add(ceil);
+    }
+    total.map(Rate::from_bps)
 }
 
 /// What a class may do: equations (1) to (3).
@@ -386,8 +424,7 @@ impl Htb {
 
     /// The leaf of a packet.
     fn leaf_of(&self, ticket: &Ticket) -> usize {
-        let named = self.by_dscp[usize::from(ticket.dscp & 63)];
-        if let Some(leaf) = named.filter(|_| self.has_dscp) {
+        if let Some(leaf) = self.by_dscp[usize::from(ticket.dscp & 63)] {
             return usize::from(leaf);
         }
         // In simulations the lowest bit of a flow and the highest of a host are the direction.

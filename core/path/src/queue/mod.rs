@@ -265,7 +265,7 @@ impl QueueConfig {
     /// Whether packets wait in it even for a link that is free.
     #[must_use]
     pub fn holds_back(&self) -> bool {
-        !self.classes.is_empty()
+        !self.discipline.class_parameters.is_empty()
     }
 
     /// Rate up to which it lets packets leave; `None`: any.

@@ -189,6 +189,8 @@ proptest! {
     ) {
         let name = queue::REGISTRY[discipline].name;
         prop_assume!(!["codel", "pie", "red", "dualpi2"].contains(&name));
+        // Without classes.
+        prop_assume!(queue::REGISTRY[discipline].class_parameters.is_empty());
         let (out, dropped, _) = carry(config(AckFilter::Queue, name), &arrivals);
         for number in dropped {
             let (_, packet) = &arrivals[number as usize];

@@ -245,6 +245,27 @@ fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
     assert_eq!(other.numbers(), [0, 1, 2, 3, 4, 5]);
 }
 
+/// The six packets of the test above: the link has work until the last has left, at 75.52 us.
+#[test]
+fn link_whose_queue_holds_packets_back_is_busy_and_makes_them_wait() {
+    let held = HopConfig {
+        queue: queue("htb"),
+        ..HopConfig::default()
+    };
+    let mut trial = Trial::new(&held);
+    for number in 0..6 {
+        trial.arrive(Instant::ZERO, Train::one(number, 1250));
+    }
+    let soon = at(Duration::from_micros(30));
+    trial.until(soon);
+    assert_eq!(trial.hop.busy_time(soon), Duration::from_micros(30));
+    assert_eq!(trial.hop.wait(soon), Duration::from_nanos(14_848));
+    let late = at(Duration::from_micros(500));
+    trial.until(late);
+    assert_eq!(trial.hop.busy_time(late), Duration::from_nanos(75_520));
+    assert_eq!(trial.hop.wait(late), Duration::ZERO);
+}
+
 #[test]
 fn what_finds_no_room_in_a_smaller_queue_is_dropped_and_counted() {
     let mut trial = Trial::new(&ten_mbit());

@@ -1,7 +1,7 @@
 //! The contract of all elements, tested by one generic driver.
 
 use crate::common::{Numbered, Sent};
-use gigatcp_path::queue::{QueueConfig, REGISTRY};
+use gigatcp_path::queue::{Entry, QueueConfig, REGISTRY, Settings, Value};
 use gigatcp_path::{
     Aggregate, Counters, DropCause, Dropped, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,
     NetworkConfig, Parcel, Peak, Policer, Release, Reorder, Route, Routed, Shaper, SharedMedium,
@@ -362,6 +362,33 @@ prop_compose! {
     }
 }
 
+/// A discipline, with a small hierarchy if it has classes: one leaf that borrows, one that does not.
+fn of(discipline: &'static Entry) -> QueueConfig {
+    let class = |settings: &[(&str, Value)]| {
+        let mut class = Settings::new();
+        for (name, value) in settings {
+            let set = class.set(discipline.class_parameters, name, *value);
+            set.expect("a parameter of a class");
+        }
+        class
+    };
+    let gbps = |name, gbps: u64| (name, Value::Rate(Rate::from_bps(gbps * 1_000_000_000)));
+    let parent = ("parent", Value::Count(1));
+    let hierarchy = || {
+        vec![
+            class(&[gbps("rate", 4)]),
+            class(&[parent, gbps("rate", 1), gbps("ceil", 4)]),
+            class(&[parent, gbps("rate", 2)]),
+        ]
+    };
+    let has_classes = !discipline.class_parameters.is_empty();
+    QueueConfig {
+        discipline,
+        settings: Settings::new(),
+        classes: has_classes.then(hierarchy).unwrap_or_default(),
+    }
+}
+
 prop_compose! {
     /// Any discipline, jitter, a shaper, groups.
     fn general()(
@@ -371,10 +398,7 @@ prop_compose! {
         group in option::weighted(0.2, (1..9_u32, nanos(2_000))),
     ) -> HopConfig {
         HopConfig {
-            queue: queue.map_or_else(QueueConfig::default, |place| QueueConfig {
-                discipline: &REGISTRY[place],
-                ..QueueConfig::default()
-            }),
+            queue: queue.map_or_else(QueueConfig::default, |place| of(&REGISTRY[place])),
             jitter: jitter.map(|(spread, overtaking)| Jitter {
                 spread,
                 law: JitterLaw::Uniform,

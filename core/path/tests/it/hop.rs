@@ -1,7 +1,9 @@
 //! Properties of a hop by configuration, one setting at a time.
 
 use crate::common::{Numbered, Outcome, run};
-use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Release, Reorder, Tally};
+use gigatcp_path::{
+    DropCause, Hop, HopConfig, JitterLaw, LossModel, Release, Reorder, Slot, Tally,
+};
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 
 const GIGABIT: Rate = Rate::from_bps(1_000_000_000);
@@ -217,6 +219,61 @@ fn the_hold_limit_counts_the_delay_line() {
     assert!(causes.all(|cause| cause == DropCause::HoldLimit));
     assert_eq!(outcome.dropped[0].0, 100);
     assert_eq!(numbers(&outcome)[100], 200);
+}
+
+/// A slot of 10 packets each 10 ms takes a tenth of 10,000 packets a second; the rest waits behind the
+/// queue, whose limit does not count it.
+#[test]
+fn slots_of_limited_size_hold_1000_packets_and_drop_the_rest() {
+    let slot = Slot {
+        delay: Duration::from_millis(10),
+        spread: Duration::ZERO,
+        law: JitterLaw::Uniform,
+        packets: Some(10),
+        bytes: None,
+    };
+    let config = HopConfig {
+        rate: Some(GIGABIT),
+        limit_packets: Some(100),
+        slot: Some(slot),
+        ..HopConfig::default()
+    };
+    let inside = |config: &HopConfig| {
+        let mut hop = hop(config.clone());
+        let mut most = 0;
+        for (now, packet) in steady(20_000, 1250, 100_000) {
+            while hop.poll_delivery(now).is_some() {}
+            hop.handle_arrival(now, packet);
+            most = most.max(hop.counters().inside.packets);
+            while let Some((_, cause)) = hop.poll_dropped() {
+                assert_eq!(cause, DropCause::HoldLimit);
+            }
+        }
+        most
+    };
+    assert_eq!(inside(&config), 1000);
+    let by_bytes = Slot {
+        packets: None,
+        bytes: Some(Bytes::new(12_500)),
+        ..slot
+    };
+    let by_bytes = HopConfig {
+        slot: Some(by_bytes),
+        hold_limit: Some(500),
+        ..config
+    };
+    assert_eq!(inside(&by_bytes), 500);
+    // A slot that takes all that is due needs no limit.
+    let any = Slot {
+        packets: None,
+        ..slot
+    };
+    let any = HopConfig {
+        slot: Some(any),
+        hold_limit: None,
+        ..by_bytes
+    };
+    assert_eq!(any.most_inside(), None);
 }
 
 #[test]

@@ -97,7 +97,7 @@ const IMPAIRMENTS: &[Key] = keys! {
     packet_rate = r#""130600 packet/s""#, "most packets served per second, whatever their size":
         PACKET_RATE, Is("no ceiling");
     hold_limit = "20000", "most packets inside, with those in propagation, as the `limit` of netem":
-        Kind::Whole(1, 1_000_000_000), Is("no limit");
+        Kind::Whole(1, 1_000_000_000), Is("no limit; 1000 with a `slot` of so many packets or bytes");
     loss = r#""1e-5""#, "probability that a packet is lost, independently":
         Kind::Probability, Is("0");
     lose_every = "100000", "every n-th packet is lost":
@@ -132,7 +132,7 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Delays, Is("none");
     jitter = r#""2 ms""#, "by how much delays vary at random":
         Kind::Jitter, Is("none");
-    slot = r#""10 ms..30 ms, packets 32""#, "packets come out together in slots this far apart, as netem's (`packets`, `bytes`: most in one)":
+    slot = r#""10 ms..30 ms, packets 32""#, "packets come out together in slots: this long after one is due, or after a full slot (`packets`, `bytes`: most in one)":
         Kind::Slot, Is("none");
     shaper = r#""80 Mbit/s""#, "rate of the tokens that packets wait for (needs shaper_burst)":
         ANY_RATE, Is("none");
@@ -511,7 +511,7 @@ pub const RECORD: KeyTable = KeyTable {
     heading: "[record]",
     summary: "what is recorded in addition to throughput",
     groups: &[keys! {
-        time_sequence = "true", "every segment and ACK of every flow":
+        time_sequence = "true", "the time-sequence graph of every flow: its segments and ACKs, or the most telling of a long flow":
             Kind::Flag, Is("in `gigatcp run`, of the first flow");
         sample = r#""10 ms""#, "time between samples of window, queue and rate":
             SOME_TIME, Is("10 ms, or longer so that the samples of a run stay below 16 MB");

@@ -168,7 +168,7 @@ impl Memory {
         };
     }
 
-    /// Returns the cubic function one minimum RTT after `elapsed` ticks.
+    /// Returns the cubic function one minimum RTT, rounded up to ticks, after `elapsed` milliseconds.
     fn target(&self, elapsed: u64) -> u64 {
         let ahead = self.delay_min.div_ceil(1_000_000 / HZ);
         let ahead = ahead.next_multiple_of(self.tick.max(1));

@@ -10,8 +10,17 @@ use super::varint::Reader;
 /// of points.
 const MAX_BLOCKS: u64 = 1 << 15;
 
-/// Number of blocks after which they become twice as long, if the number of points is not known.
-const GROWING_BLOCKS: usize = 1 << 11;
+/// Number of blocks after which they become twice as long, if the number of points is not known. All
+/// summaries are packed, so that a billion points must not fill the page with them.
+const GROWING_BLOCKS: usize = 1 << 8;
+
+/// Maximum number of times in a row that a long block ends early so that an event is in a short one: a
+/// long block is too large to keep its points. Each block of full length allows another cut, so that
+/// they are spread over the whole.
+const CUTS: u32 = 32;
+
+/// Number of these that are reserved for rare events.
+const RARE_CUTS: u32 = 16;
 
 /// Minimum number of points in a block.
 const MIN_POINTS: u32 = 32;
@@ -38,12 +47,18 @@ pub struct Graph {
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {
     graph: Graph,
+    /// Number of points in a block without events.
     block_len: u32,
     grows: bool,
+    cuts_left: u32,
     max_detail: usize,
     open: Summary,
+    /// Number of points at which the open block ends.
+    open_len: u32,
     expected: Expected,
     started: usize,
+    /// Whether the points of the open block are held.
+    holds_points: bool,
 }
 
 impl GraphBuilder {
@@ -52,6 +67,7 @@ impl GraphBuilder {
     #[must_use]
     pub fn new(points: u64, unit_ns: u64) -> Self {
         let even = points.div_ceil(MAX_BLOCKS).next_power_of_two();
+        let block_len = MIN_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX));
         let state = State::default();
         Self {
             graph: Graph {
@@ -61,17 +77,20 @@ impl GraphBuilder {
                 details: Vec::new(),
                 steps_back: 0,
             },
-            block_len: MIN_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX)),
+            block_len,
             grows: false,
+            cuts_left: CUTS,
             max_detail: MAX_DETAIL,
             open: Summary::starting(state),
+            open_len: block_len,
             expected: Expected::new(state),
             started: 0,
+            holds_points: true,
         }
     }
 
     /// Returns a builder for an unknown number of points: the longer the graph, the longer its
-    /// blocks.
+    /// blocks. Those with losses and other events stay short.
     #[must_use]
     pub fn growing(unit_ns: u64) -> Self {
         Self {
@@ -98,23 +117,57 @@ impl GraphBuilder {
         }
         point.at_ns -= point.at_ns % self.graph.unit_ns;
         point.frame = point.frame.max(last.frame + u64::from(last.frame > 0));
-        let unit = self.graph.unit_ns;
-        self.expected.put(&mut self.graph.details, &point, unit);
+        if self.open_len > MIN_POINTS && self.grows {
+            self.cut(&point);
+        }
+        if self.holds_points {
+            let Graph {
+                unit_ns, details, ..
+            } = &mut self.graph;
+            self.expected.put(details, &point, *unit_ns);
+            self.holds_points = interest::fits(details.len() - self.started, self.max_detail);
+        }
         self.open.add(&point);
-        if self.open.points >= self.block_len {
+        if self.open.points >= self.open_len {
             self.close();
         }
+    }
+
+    /// Begins a short block with an event, while there are cuts.
+    fn cut(&mut self, point: &Point) {
+        let reserved = match interest::event(point.marks) {
+            Some(interest::Event::Rare) => 0,
+            Some(interest::Event::Loss) => RARE_CUTS,
+            None => return,
+        };
+        if self.cuts_left <= reserved {
+            return;
+        }
+        self.cuts_left -= 1;
+        if self.open.points >= MIN_POINTS {
+            self.close();
+        }
+        self.open_len = MIN_POINTS;
     }
 
     fn close(&mut self) {
         let graph = &mut self.graph;
         let after = self.open.after;
         let done = core::mem::replace(&mut self.open, Summary::starting(after));
+        if done.points >= self.block_len {
+            self.cuts_left = CUTS.min(self.cuts_left + 1);
+        }
         graph.blocks.push(done);
-        graph.places.push(Some((self.started, graph.details.len())));
+        if !self.holds_points {
+            graph.details.truncate(self.started);
+        }
+        let place = (self.started, graph.details.len());
+        graph.places.push(self.holds_points.then_some(place));
         if self.grows && graph.blocks.len().is_multiple_of(GROWING_BLOCKS) {
             self.block_len = self.block_len.saturating_mul(2);
         }
+        self.open_len = self.block_len;
+        self.holds_points = true;
         if graph.details.len() > self.max_detail {
             graph.drop_points(self.max_detail / 2);
         }
@@ -142,8 +195,8 @@ impl Graph {
             let Some((from, to)) = self.places[index] else {
                 continue;
             };
-            if to - from > room {
-                break;
+            if !interest::fits(to - from, room) {
+                continue;
             }
             room -= to - from;
             kept[index] = true;

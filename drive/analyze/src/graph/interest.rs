@@ -1,7 +1,8 @@
 //! Selects the blocks that keep their points if not all fit.
 //!
 //! First blocks with events, then their neighbors, then the rest, evenly: runs of neighboring
-//! blocks in bit-reversed order, so that any number of them is spread over the whole.
+//! blocks in bit-reversed order, so that any number of them is spread over the whole. Of blocks with
+//! events and their neighbors the shorter go first.
 
 use gigatcp_flows::Kind;
 
@@ -40,17 +41,42 @@ const LOSS_KINDS: [Kind; 8] = [
     Kind::CongestionExperienced,
 ];
 
+/// An event that a point is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    Rare,
+    Loss,
+}
+
+/// Returns the event among these marks.
+pub(super) const fn event(marks: u32) -> Option<Event> {
+    const CONTROL: u32 = Point::SYN | Point::FIN | Point::RST;
+    if marks & (CONTROL | Point::of_kinds(&RARE)) != 0 {
+        Some(Event::Rare)
+    } else if marks & Point::of_kinds(&LOSS_KINDS) != 0 {
+        Some(Event::Loss)
+    } else {
+        None
+    }
+}
+
+/// Returns whether the points of a block are kept where `room` bytes are left: one long block takes
+/// a quarter at most.
+pub(super) const fn fits(octets: usize, room: usize) -> bool {
+    octets <= room / 4
+}
+
 /// Returns the priority of a block on its own, from 0 (kept first).
 fn priority(blocks: &[Summary], index: usize) -> u8 {
     let block = &blocks[index];
-    let control = Point::SYN | Point::FIN | Point::RST;
+    let event = event(block.marks);
     let is_end = index == 0 || index + 1 == blocks.len();
     let silence = block.first_ns.saturating_sub(block.before.at_ns);
     let length = block.after.at_ns - block.first_ns;
     let is_after_silence = silence > 1_000_000 && silence > length.saturating_mul(SILENCE_FACTOR);
-    if is_end || block.marks & control != 0 || block.has(&RARE) {
+    if is_end || event == Some(Event::Rare) {
         0
-    } else if block.has(&LOSS_KINDS) || is_after_silence {
+    } else if event == Some(Event::Loss) || is_after_silence {
         1
     } else if block.marks != 0 {
         3
@@ -71,14 +97,16 @@ pub(super) fn order(blocks: &[Summary]) -> Vec<usize> {
         // The cause and the end of an event are visible in the blocks next to it.
         own[index].min(if least < 2 { least + 1 } else { 4 })
     };
-    let mut order: Vec<(u8, u32, usize)> = (0..blocks.len())
+    let mut order: Vec<(u8, u32, u32, usize)> = (0..blocks.len())
         .map(|index| {
+            let near = near(index);
+            let length = if near < 4 { blocks[index].points } else { 0 };
             let run = (index as u32 / RUN).reverse_bits();
-            (near(index), run, index)
+            (near, length, run, index)
         })
         .collect();
     order.sort_unstable();
-    order.into_iter().map(|(_, _, index)| index).collect()
+    order.into_iter().map(|(.., index)| index).collect()
 }
 
 #[cfg(test)]

@@ -14,54 +14,41 @@ use gigatcp_record::{PackedPart, TimeSequence};
 
 use super::block::COLUMNS;
 use super::builder::Graph;
+use super::interest;
 use super::varint::{put, put_signed};
 
-/// Bytes of a chunk before compression; it may exceed them by one block.
+/// Maximum bytes of a chunk before compression; a longer block has one of its own.
 const CHUNK: usize = 1 << 17;
 
 /// Bytes in the head for the position of a block's points.
 const PLACE: usize = 3;
 
-/// Packs `graph` into about `budget` bytes before base64; all summaries are included.
+/// Packs `graph` into about `budget` bytes before base64. All summaries are included, and as many points
+/// as fit.
 #[must_use]
 pub fn pack(graph: &Graph, knows_windows: bool, budget: usize) -> TimeSequence {
     let mut kept = vec![false; graph.blocks().len()];
     let bare = deflate(&head(graph, &kept, &[])).len();
-    let mut room = budget.saturating_sub(bare);
+    let mut points = Chunks {
+        room: budget.saturating_sub(bare),
+        ..Chunks::default()
+    };
     let mut order = Vec::new();
     let mut before = 0;
-    let mut chunks = Vec::new();
-    let mut details = Vec::new();
-    let mut open = Vec::with_capacity(CHUNK + CHUNK / 8);
-    let mut waiting = graph
-        .by_interest()
-        .into_iter()
-        .filter_map(|block| Some((block, graph.detail(block)?)));
-    while room > 0 {
-        let next = waiting.next();
-        if let Some((block, detail)) = next {
-            open.extend_from_slice(detail);
+    for block in graph.by_interest() {
+        let Some(detail) = graph.detail(block) else {
+            continue;
+        };
+        if points.try_add(detail) {
             kept[block] = true;
-            room = room.saturating_sub(PLACE);
             put_signed(&mut order, block as i64 - before);
             before = block as i64;
         }
-        // The last chunk may be smaller, to use the rest of the budget.
-        let limit = CHUNK.min(room.saturating_mul(2));
-        if open.len() >= limit || next.is_none() && !open.is_empty() {
-            let packed = deflate(&open);
-            chunks.push(PackedPart {
-                packed: packed.len() as u64,
-                plain: open.len() as u64,
-            });
-            room = room.saturating_sub(packed.len());
-            details.extend(packed);
-            open.clear();
-        }
-        if next.is_none() {
-            break;
-        }
     }
+    points.close();
+    let Chunks {
+        chunks, details, ..
+    } = points;
     let plain = head(graph, &kept, &order);
     let mut octets = deflate(&plain);
     let head = PackedPart {
@@ -82,6 +69,48 @@ pub fn pack(graph: &Graph, knows_windows: bool, budget: usize) -> TimeSequence {
         head,
         chunks,
         octets: BASE64_STANDARD.encode(octets),
+    }
+}
+
+/// The points of blocks, in compressed chunks.
+#[derive(Default)]
+struct Chunks {
+    /// Bytes that are left of the budget.
+    room: usize,
+    /// Points that are not compressed yet.
+    open: Vec<u8>,
+    chunks: Vec<PackedPart>,
+    details: Vec<u8>,
+}
+
+impl Chunks {
+    /// Adds the points of a block, if they fit. A chunk is not larger than the room for it, should it
+    /// be incompressible; so the last ones are smaller.
+    fn try_add(&mut self, detail: &[u8]) -> bool {
+        if self.open.len() + detail.len() > CHUNK.min(self.room) {
+            self.close();
+        }
+        if !interest::fits(detail.len(), self.room) {
+            return false;
+        }
+        self.open.extend_from_slice(detail);
+        self.room = self.room.saturating_sub(PLACE);
+        true
+    }
+
+    /// Compresses the open chunk.
+    fn close(&mut self) {
+        if self.open.is_empty() {
+            return;
+        }
+        let packed = deflate(&self.open);
+        self.chunks.push(PackedPart {
+            packed: packed.len() as u64,
+            plain: self.open.len() as u64,
+        });
+        self.room = self.room.saturating_sub(packed.len());
+        self.details.extend(packed);
+        self.open.clear();
     }
 }
 
@@ -109,8 +138,14 @@ fn deflate(octets: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::ZlibDecoder;
+    use gigatcp_flows::Kind;
+
     use super::super::GraphBuilder;
     use super::super::point::{Effect, Point};
+    use super::super::varint::Reader;
     use super::*;
 
     /// A graph whose times are unpredictable.
@@ -153,5 +188,103 @@ mod tests {
         assert!(octets < budget * 11 / 10, "{octets}");
         assert!(octets > budget * 7 / 10, "{octets}");
         assert!(packed.kept_points > 30_000, "{}", packed.kept_points);
+    }
+
+    const BUDGET: usize = 150_000;
+    const LOSS: u32 = Point::of_kinds(&[Kind::SackRetransmission]);
+
+    /// The graph of five million segments, drawn as their number is not known yet, and its bytes when
+    /// packed.
+    fn growing(marks: impl Fn(u64) -> u32) -> (Graph, TimeSequence, usize) {
+        let mut builder = GraphBuilder::growing(1).with_detail_limit(1 << 20);
+        let mut random = 1_u64;
+        let mut at_ns = 0;
+        for index in 0..COUNT {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            at_ns += 1_000 + (random >> 54);
+            builder.add(Point {
+                frame: index + 1,
+                at_ns,
+                marks: marks(index),
+                effect: Effect::Data {
+                    start: index * 1448,
+                    len: 1448,
+                },
+            });
+        }
+        let graph = builder.finish();
+        assert_eq!(graph.points(), COUNT);
+        let packed = pack(&graph, true, BUDGET);
+        let octets = packed.octets.len() / 4 * 3;
+        (graph, packed, octets)
+    }
+
+    /// Number of points of [`growing`].
+    const COUNT: u64 = 5_000_000;
+
+    #[test]
+    fn a_long_growing_graph_keeps_its_losses_its_ends_and_its_budget() {
+        let (graph, packed, octets) = growing(|index| match index {
+            0 => Point::SYN,
+            4_321_000 => Point::of_kinds(&[Kind::TimeoutRetransmission]),
+            _ if index % 200_000 == 77_777 => LOSS,
+            _ if index + 1 == COUNT => Point::FIN,
+            _ => 0,
+        });
+        assert!(octets <= BUDGET, "{octets}");
+        assert!(octets > BUDGET * 8 / 10, "{octets}");
+        let kept = kept_blocks(&packed);
+        let kept_points = kept.iter().flat_map(|block| graph.points_of(*block));
+        let events = kept_points.filter(|point| point.marks != 0).count();
+        assert_eq!(events, 25 + 1 + 2);
+    }
+
+    /// One loss in a hundred segments: more than fit.
+    #[test]
+    fn a_long_growing_graph_full_of_losses_keeps_some_of_each_part_and_its_budget() {
+        let (graph, packed, octets) = growing(|index| if index % 100 == 77 { LOSS } else { 0 });
+        assert!(octets <= BUDGET, "{octets}");
+        let kept = kept_blocks(&packed);
+        for quarter in 0..4 {
+            let part = quarter * COUNT / 4..(quarter + 1) * COUNT / 4;
+            let points = kept.iter().flat_map(|block| graph.points_of(*block));
+            let losses = points.filter(|point| part.contains(&point.frame) && point.marks != 0);
+            let losses = losses.count();
+            assert!(
+                losses >= 20,
+                "{losses} in {part:?}, {} blocks",
+                graph.blocks().len()
+            );
+        }
+    }
+
+    /// Blocks with points, as the page reads them.
+    fn kept_blocks(packed: &TimeSequence) -> Vec<usize> {
+        let octets = BASE64_STANDARD.decode(&packed.octets).unwrap();
+        let mut head = Vec::new();
+        ZlibDecoder::new(&octets[..packed.head.packed as usize])
+            .read_to_end(&mut head)
+            .unwrap();
+        let mut reader = Reader(&head);
+        let blocks = reader.number();
+        let mut lengths = Vec::new();
+        for column in 0..COLUMNS {
+            let (column_octets, rest) = {
+                let length = reader.number() as usize;
+                reader.0.split_at(length)
+            };
+            reader = Reader(rest);
+            if column + 1 == COLUMNS {
+                let mut lengths_reader = Reader(column_octets);
+                lengths.extend((0..blocks).map(|_| lengths_reader.number()));
+            }
+        }
+        let with_points = lengths
+            .iter()
+            .enumerate()
+            .filter(|(_, length)| **length > 0);
+        with_points.map(|(block, _)| block).collect()
     }
 }

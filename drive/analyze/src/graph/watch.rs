@@ -1,8 +1,8 @@
 //! Converts the results of `gigatcp-flows` for packets to points.
 //!
-//! The packets of a run are seen once, from the first on. A capture is read twice. The first pass finds where the streams of a connection begin, the
-//! number of packets, and the direction of the data. These determine the graph that the second pass
-//! fills.
+//! The packets of a run are seen once, from the first on. A capture is read twice. The first pass
+//! finds where the streams of a connection begin, the number of packets, and the direction of the
+//! data. These determine the graph that the second pass fills.
 
 use gigatcp_flows::{Connection, Kind, Observed, Scaling, Side, Verdict};
 use gigatcp_units::{Duration, Instant};

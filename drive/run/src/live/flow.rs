@@ -244,7 +244,6 @@ impl<'a> Running<'a> {
     /// Writes the flow's data, from its establishment at `at` on.
     fn write(&self, end: &End, at: Instant, written: &mut u64) -> std::io::Result<()> {
         end.set_patience(MAX_WRITE)?;
-        let mut is_patient = true;
         let mut priority = application_priority(end.stack());
         while self.goes_on() {
             priority.look();
@@ -252,10 +251,9 @@ impl<'a> Running<'a> {
                 Stop::Bytes(bytes) => bytes.as_u64() - *written,
                 Stop::After(span) => {
                     let time = Span::from_nanos((at + span).saturating_since(now()).as_nanos());
-                    if time < MAX_WRITE && is_patient && !time.is_zero() {
-                        // The last write ends with the time.
+                    // Near the end, each write ends with the time.
+                    if time < MAX_WRITE && !time.is_zero() {
                         end.set_patience(time)?;
-                        is_patient = false;
                     }
                     if time.is_zero() { 0 } else { PIECE as u64 }
                 }

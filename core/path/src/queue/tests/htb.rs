@@ -127,6 +127,34 @@ fn rates_of_children_hold_although_their_sum_exceeds_the_parents_rate() {
     assert_near(got, [400.0, 300.0]);
 }
 
+/// As measured: one flow per leaf, always with a backlog.
+#[test]
+fn shaped_rate_is_what_busy_classes_have_together() {
+    let shaped = |classes: &[Class<'_>]| {
+        let config = Trial::config("htb", &[], classes);
+        config.shaped_rate().unwrap().as_bps() / 1000
+    };
+    let check = |classes: &[Class<'_>], expected: u64| {
+        assert_eq!(shaped(classes), expected);
+        let mut trial = trial(classes);
+        let [a, b, c] = rates(&mut trial, (0.0, 100.0), |_| true);
+        assert_near([a + b + c], [expected as f64]);
+    };
+    let child = |kbit, ceil| [count("parent", 1), kbps("rate", kbit), kbps("ceil", ceil)];
+    // The children have more than their parent has of its own, or even its ceil.
+    let parent = [kbps("rate", 10), kbps("ceil", 1000)];
+    check(&[&parent, &child(500, 500), &child(500, 500)], 1000);
+    check(&[&parent, &child(800, 800), &child(500, 500)], 1300);
+    check(&[&parent, &child(300, 300), &child(200, 1000)], 500);
+    // They cannot have all that it has.
+    let rich = [kbps("rate", 900)];
+    check(&[&rich, &child(100, 200), &child(100, 300)], 500);
+    check(&[&rich, &child(100, 200), &child(100, 900)], 900);
+    // Each root by itself.
+    let other = [kbps("rate", 70), kbps("ceil", 1000)];
+    check(&[&parent, &child(500, 500), &other], 570);
+}
+
 #[test]
 fn lower_prio_has_all_that_is_left() {
     let mut classes = trial(&[

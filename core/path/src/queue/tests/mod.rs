@@ -71,13 +71,12 @@ impl Trial {
         Self::of(name, set, &[], limits, seed)
     }
 
-    fn of(
+    /// A discipline with settings that do not conflict.
+    pub(super) fn config(
         name: &str,
         set: &[(&str, Value)],
         classes: &[&[(&str, Value)]],
-        limits: Limits,
-        seed: u64,
-    ) -> Self {
+    ) -> QueueConfig {
         let discipline = find(name).unwrap();
         let read = |parameters, set: &[(&str, Value)]| {
             let mut settings = Settings::new();
@@ -95,7 +94,18 @@ impl Trial {
             classes: classes.collect(),
         };
         config.check().unwrap();
-        let queue = (discipline.build)(Build {
+        config
+    }
+
+    fn of(
+        name: &str,
+        set: &[(&str, Value)],
+        classes: &[&[(&str, Value)]],
+        limits: Limits,
+        seed: u64,
+    ) -> Self {
+        let config = Self::config(name, set, classes);
+        let queue = (config.discipline.build)(Build {
             settings: &config.settings,
             classes: &config.classes,
             limits,
