@@ -174,6 +174,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "rto_initial" => time(draw, ms(200), ms(4000)),
         "rto_min" => time(draw, ms(1), ms(1000)),
         "rto_rule" => SettingValue::Word(draw.pick(&RtoRule::ALL).name()),
+        "kernel_tick" => time(draw, ms(1), ms(10)),
         "rto_tick" => time(draw, ms(1), ms(500)),
         "min_rtt_window" => time(draw, Duration::ZERO, ms(300_000)),
         "rto_max" => time(draw, ms(4000), ms(120_000)),
