@@ -3,8 +3,11 @@
 //!
 //! Retransmissions and headers are not counted, so bytes over time are goodput, whatever was lost
 //! and whatever the MSS. A gap that is still open counts as delivered; it is filled in what a command
-//! completes. Out of scope: fragments of IPv4 and packets with extension headers of IPv6, which
-//! count nothing.
+//! completes. The number that FIN takes is no payload.
+//!
+//! Protocols inside UDP are not looked into: what QUIC or uTP retransmits counts as new, and so do their
+//! headers. Out of scope: fragments of either IP and packets with extension headers of IPv6, which count
+//! nothing, so a command that sends datagrams beyond the MTU seems to transfer too little.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,24 +56,28 @@ struct Observer {
 impl Observer {
     /// New bytes of a packet.
     fn new_bytes(&mut self, packet: &Packet) -> u64 {
-        match tcp_bytes(packet) {
-            Some((tuple, start, end)) => {
+        match segment(packet) {
+            Some(Segment {
+                tuple,
+                start,
+                end,
+                is_fin,
+            }) => {
                 let highest = self.highest.entry(tuple).or_insert(end);
-                match start {
+                let after = end.wrapping_add(u32::from(is_fin));
+                let new = match start {
                     // A connection begins, perhaps on the ports of an earlier one.
-                    Some(start) => {
-                        *highest = end;
-                        u64::from(end.wrapping_sub(start))
-                    }
+                    Some(start) => end.wrapping_sub(start),
                     None => {
-                        let new = end.wrapping_sub(*highest);
-                        let is_beyond = new <= u32::MAX / 2;
-                        if is_beyond {
-                            *highest = end;
+                        let new = after.wrapping_sub(*highest);
+                        if new > u32::MAX / 2 {
+                            return 0;
                         }
-                        u64::from(new) * u64::from(is_beyond)
+                        new.saturating_sub(u32::from(is_fin))
                     }
-                }
+                };
+                *highest = after;
+                u64::from(new)
             }
             None => udp_bytes(packet.ip_octets()),
         }
@@ -87,9 +94,18 @@ impl Watch for Observer {
     }
 }
 
-/// The connection of a TCP packet, the sequence number of its payload's beginning if it has SYN, and
-/// the one after its end.
-fn tcp_bytes(packet: &Packet) -> Option<(Tuple, Option<u32>, u32)> {
+/// What a TCP packet says of its connection.
+struct Segment {
+    tuple: Tuple,
+    /// Sequence number of the payload's beginning if it has SYN.
+    start: Option<u32>,
+    /// The one after the payload's end.
+    end: u32,
+    /// Whether FIN takes the number `end`.
+    is_fin: bool,
+}
+
+fn segment(packet: &Packet) -> Option<Segment> {
     let octets = packet.ip_octets();
     let (transport, header) = tcp_header::place(octets)?;
     let tcp = &octets[transport..];
@@ -97,7 +113,8 @@ fn tcp_bytes(packet: &Packet) -> Option<(Tuple, Option<u32>, u32)> {
     tuple[..4].copy_from_slice(&tcp[..4]);
     let addresses = addresses(octets);
     tuple[4..4 + addresses.len()].copy_from_slice(addresses);
-    let is_syn = tcp[13] & Flags::SYN.bits() as u8 != 0;
+    let has = |flag: Flags| tcp[13] & flag.bits() as u8 != 0;
+    let is_syn = has(Flags::SYN);
     let first = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
     let start = first
         .wrapping_add(u32::from(is_syn))
@@ -108,7 +125,12 @@ fn tcp_bytes(packet: &Packet) -> Option<(Tuple, Option<u32>, u32)> {
         _ => packet.payload().len(),
     };
     let end = start.wrapping_add(payload as u32);
-    Some((tuple, is_syn.then_some(start), end))
+    Some(Segment {
+        tuple,
+        start: is_syn.then_some(start),
+        end,
+        is_fin: has(Flags::FIN),
+    })
 }
 
 fn addresses(octets: &[u8]) -> &[u8] {
@@ -187,7 +209,10 @@ mod tests {
         assert_eq!(count(2001, 0x10, 1000), 2000);
         assert_eq!(count(1001, 0x10, 1000), 0);
         assert_eq!(count(2001, 0x10, 1500), 500);
-        assert_eq!(count(3501, 0x11, 0), 0);
+        // FIN takes a number and is no byte, also sent again and seen in what follows.
+        assert_eq!(count(3501, 0x11, 100), 100);
+        assert_eq!(count(3501, 0x11, 100), 0);
+        assert_eq!(count(3602, 0x10, 0), 0);
         // Another connection of the same ports, with data in its SYN.
         assert_eq!(count(900_000, 0x02, 10), 10);
         assert_eq!(count(900_011, 0x10, 5), 5);
@@ -197,5 +222,8 @@ mod tests {
     fn payload_of_udp_is_counted_and_icmp_is_not() {
         assert_eq!(udp_bytes(&ipv4(17, &[0; 108])), 100);
         assert_eq!(udp_bytes(&ipv4(1, &[0; 108])), 0);
+        let mut fragment = ipv4(17, &[0; 108]);
+        fragment[6] = 0x20;
+        assert_eq!(udp_bytes(&fragment), 0);
     }
 }

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -98,8 +99,18 @@ fn equal_commands_are_not_worse_and_a_time_limit_leaves_them_undecided() {
     assert_eq!(status, Some(0), "{answer}\n{said}");
     let first = "NEW is nowhere worse than OLD by more than 50 % (1 path).\n";
     assert!(answer.starts_with(first), "{answer}");
-    let (status, answer, _) = run(&[&words[..], &["--within", "3s", "--timeout", "2s"]].concat());
-    assert_eq!(status, Some(0));
+    // A server that leaves a process in the background and ends.
+    let words = [
+        DOWNLOAD,
+        DOWNLOAD,
+        "--server",
+        "gigatcp server &",
+        "--paths",
+        "wan",
+    ];
+    let options = ["--within", "3s", "--timeout", "2s"];
+    let (status, answer, said) = run(&[&words[..], &options].concat());
+    assert_eq!(status, Some(0), "{answer}\n{said}");
     let first = "No regression of more than 5 % is certain on 1 path. Undecided: wan.\n";
     assert!(answer.starts_with(first), "{answer}");
     assert!(answer.contains("note: what is undecided"), "{answer}");
@@ -110,12 +121,14 @@ fn failed_command_is_named_with_its_output_and_a_line_to_repeat_it() {
     if !is_possible() {
         return;
     }
-    let (status, _, said) = run(&["echo it is broken; exit 3", "true", "--paths", "lan"]);
+    let command = ["echo it is broken; exit 3", "true", "--paths", "lan"];
+    let options = ["--seed", "7", "--sysctl", "net.ipv4.tcp_ecn=1"];
+    let (status, _, said) = run(&[&command[..], &options].concat());
     assert_eq!(status, Some(2));
     for part in [
         "OLD failed over lan: exit status: 3: it is broken",
         "effect: nothing is compared",
-        "gigatcp emulate rate='500 Mbit/s' delay='250 us' queue='250 kB' -- sh -c 'echo it is",
+        "gigatcp emulate rate='500 Mbit/s' delay='250 us' queue='250 kB' --seed 7 --sysctl 'net.ipv4.tcp_ecn=1' -- sh -c 'echo it is",
     ] {
         assert!(said.contains(part), "{said}");
     }
@@ -152,24 +165,34 @@ fn interrupt_ends_all_processes_and_prints_what_was_measured() {
             thread::sleep(Duration::from_millis(10));
         }
     };
-    let command = format!("sleep {seconds}");
-    let child = gigatcp(&[&command, &command, "--paths", "lan"])
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let command = format!("echo run >> {}; exec sleep {seconds}", begun.display());
+    let words = [&command, &command, "--paths", "lan", "--json"];
+    let options = ["--measure", "time", "--timeout", "300ms"];
+    let child = gigatcp(&[&words[..], &options].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .unwrap();
-    until(1);
-    let id = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let (status, answer, _) = told(&child.wait_with_output().unwrap());
-    assert_eq!(status, Some(130));
-    assert!(answer.contains("Undecided: lan"), "{answer}");
+    // The third run begins after the first pair.
+    let began = Instant::now();
+    while fs::read_to_string(&begun).map_or(0, |text| text.lines().count()) < 3 {
+        assert!(began.elapsed() < Duration::from_secs(60), "no pair");
+        thread::sleep(Duration::from_millis(10));
+    }
+    // As Ctrl-C does: the whole group.
+    let group = format!("-{}", child.id());
+    let sent = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(sent.unwrap().success());
+    let (status, answer, said) = told(&child.wait_with_output().unwrap());
+    assert_eq!(status, Some(130), "{answer}\n{said}");
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let path = &answer["paths"][0];
+    assert!(path["pairs"].as_u64() >= Some(1), "{answer}");
+    assert_eq!(path["verdict"], "undecided");
+    assert_eq!(path["old"][0]["is_cut"], true);
     until(0);
 }
 

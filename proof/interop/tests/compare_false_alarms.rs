@@ -3,6 +3,9 @@
 //! `proof/results/compare-runs.txt` has a line for each comparison that `proof/compare.py equal` made:
 //! the path, and the goodput of each run in bit/s. A resampling draws the runs of a comparison in
 //! pairs, in random order, and looks after each pair, as the command does.
+//!
+//! The comparisons themselves raised 0 alarms of 36, which bounds their rate at 8 % with 95 %
+//! certainty: not enough to show the stated 1 %.
 
 use std::path::Path;
 

@@ -53,9 +53,11 @@ start of the command to its end. So transfers of an amount and transfers of a du
 alike. Retransmissions and headers do not count. With --measure time it is the time alone.
 
 Runs are pairs, OLD and NEW in random order with the same seed of the path. Paths take turns. A path \
-ends when its answer is certain: by an always-valid test of paired differences, which assumes \
-nothing about the noise. If NEW equals OLD, the probability of \"worse\" on any path is at most \
---error, whatever the number of runs. Bounds of an interval are wrong as rarely.
+ends when its answer is certain, by an always-valid test of paired differences. If NEW equals OLD, \
+the probability of \"worse\" on any path is at most --error, whatever the noise and the number of \
+runs. Intervals and \"not worse\" are wrong as rarely if the differences of pairs are symmetric \
+about their center. With --measure time, a run that --timeout ended decides nothing in favour of \
+its side.
 
 Paths of --paths:
 {}
@@ -113,8 +115,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = values::time, default_value = "10min")]
     within: Duration,
 
-    /// Time after which a run is ended; its goodput is that until then [default: such that 12 pairs
-    /// of each path fit in --within, at least 1 s]
+    /// Time after which a run is ended; its goodput is that until then [default: such that the
+    /// pairs of a certain answer fit in --within, at least 3 s]
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     timeout: Option<Duration>,
 
@@ -126,9 +128,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     sysctl: Vec<String>,
 
-    /// Root of the order of runs and of the paths' random streams
-    #[arg(long, value_name = "N", value_parser = values::seed, default_value_t = 1)]
-    seed: u64,
+    /// Root of the order of runs and of the paths' random streams [default: drawn anew, and printed]
+    #[arg(long, value_name = "N", value_parser = values::seed)]
+    seed: Option<u64>,
 
     /// Print JSON, with every run
     #[arg(long)]

@@ -25,7 +25,7 @@ use crate::output;
     long_about = "\
 Compare two stored results: files of `gigatcp test --save`, or directories of `gigatcp run`. \
 Flows are matched by series, repeat and name. Single runs do not show whether a difference is \
-significant: for its probability use `gigatcp test --compare`, or runs with --repeat.
+significant: for its probability use `gigatcp compare`, or runs with --repeat.
 
 --variance shows the sources of differences between stored tests of the same settings. The \
 variance of the rate is split into parts: within a connection (from interval to interval), \

@@ -1,5 +1,6 @@
 //! Runs the comparison: the paths take turns until each is decided or the time is over.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use gigatcp_emulate::EmulatorConfig;
@@ -17,11 +18,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 
-/// Pairs of each path that fit in the time by default: more than a certain answer takes.
-const PAIRS: f64 = 12.0;
-
-/// Least default time after which a run is ended: in less, nothing may have arrived.
-const MIN_LIMIT: Duration = Duration::from_secs(1);
+/// Least default time after which a run is ended: in less, nothing may have arrived, as
+/// after a lost SYN (RFC 6298: 1 s) over a slow path.
+const MIN_LIMIT: Duration = Duration::from_secs(3);
 
 /// Maximum number of pairs of a path, which bounds the memory and the time of the statistics.
 const MAX_PAIRS: u32 = 2_000;
@@ -98,14 +97,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let paths = paths::read(&arguments.paths)?;
     let settings = sysctl::read(&arguments.sysctl)?;
     let within = Duration::from_nanos(arguments.within.as_nanos());
+    let rule = Rule::new(arguments, paths.len());
     let limit = match arguments.timeout {
         Some(limit) => Duration::from_nanos(limit.as_nanos()),
         None => within
-            .div_f64(2.0 * PAIRS * paths.len() as f64)
+            .div_f64(2.0 * rule.budget() * paths.len() as f64)
             .max(MIN_LIMIT),
     };
     let interrupt = Interrupt::listen()?;
-    let rule = Rule::new(arguments, paths.len());
+    let seed = arguments.seed.unwrap_or_else(drawn_seed);
     let contenders = contenders(arguments);
     let measured = paths.into_iter().zip(0..).map(|(path, index)| {
         let found = path.source.find();
@@ -118,8 +118,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             path,
             contenders,
             pairs: Pairs::new(rule),
-            order: Stream::new(arguments.seed, "compare", index),
-            seed: arguments.seed,
+            order: Stream::new(seed, "compare", index),
+            seed,
             limit,
             interrupt: &interrupt,
         })
@@ -135,9 +135,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .map(|path| (path.path.name.as_str(), &path.pairs))
         .collect();
     if arguments.json {
-        output::print_json(&verdict::value(arguments, &answered))?;
+        output::print_json(&verdict::value(arguments, &answered, seed))?;
     } else {
-        output::print(&verdict::text(arguments, &answered, limit.as_secs_f64()))?;
+        let limit = limit.as_secs_f64();
+        output::print(&verdict::text(arguments, &answered, limit, seed))?;
     }
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
@@ -147,6 +148,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(Outcome::Missed);
     }
     Ok(Outcome::Done)
+}
+
+/// A seed of randomness of the operating system, so that no two comparisons toss the same coins. It is
+/// short enough to be typed, and for the numbers of every reader of JSON.
+fn drawn_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 32
 }
 
 fn contenders(arguments: &Arguments) -> [Contender<'_>; 2] {

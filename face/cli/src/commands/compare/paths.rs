@@ -106,15 +106,15 @@ fn path(name: &str) -> Result<ComparedPath, Failure> {
     let (source, words) = if let Some(named) = NAMED.iter().find(|named| named.name == name) {
         (
             Source::of_hops(named.keys.iter().copied())?,
-            quoted(named.keys),
+            shell_words(named.keys),
         )
     } else if name.contains('=') {
         let keys = words(name);
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        (Source::of_hops(keys.iter().copied())?, quoted(&keys))
+        (Source::of_hops(keys.iter().copied())?, shell_words(&keys))
     } else {
         let plan = Source::of_plan(Path::new(name), Vec::new());
-        (plan.map_err(|_| unknown(name))?, name.to_owned())
+        (plan.map_err(|_| unknown(name))?, quoted(name))
     };
     Ok(ComparedPath {
         name: name.to_owned(),
@@ -146,12 +146,17 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// The keys as words of a shell.
-fn quoted(keys: &[&str]) -> String {
+fn shell_words(keys: &[&str]) -> String {
     let words = keys.iter().map(|key| match key.split_once('=') {
-        Some((key, value)) if value.contains(' ') => format!("{key}='{value}'"),
+        Some((key, value)) if value.contains(' ') => format!("{key}={}", quoted(value)),
         _ => (*key).to_owned(),
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// A word of a shell.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A line for each named path, for the help.

@@ -10,7 +10,7 @@ use gigatcp_emulate::{Emulator, EmulatorConfig, Goodput, Side};
 use gigatcp_linux::PidNamespace;
 use serde::Serialize;
 
-use super::paths::ComparedPath;
+use super::paths::{ComparedPath, quoted};
 use crate::commands::emulate::jobs::{self, Jobs, Serving};
 use crate::commands::emulate::linux::failure;
 use crate::commands::privilege;
@@ -65,16 +65,23 @@ pub(super) fn run(
             .server
             .map(|server| format!("--server {} ", quoted(server)));
         let command = quoted(contender.command);
+        let settings = config.settings.iter();
+        let settings: String = settings
+            .map(|(name, value)| format!("--sysctl {} ", quoted(&format!("{name}={value}"))))
+            .collect();
         failure.effect("nothing is compared").hint(format!(
-            "alone: gigatcp emulate {} {}-- sh -c {command}",
+            "alone: gigatcp emulate {} --seed {} {settings}{}-- sh -c {command}",
             path.words,
+            config.seed,
             server.unwrap_or_default()
         ))
     };
     if let Some(server) = contender.server {
         let (tail, command) = Tail::of(server)?;
-        let serving = jobs.serve(&emulator, command, PATIENCE)?;
+        let is_interrupted = || interrupt.signal().is_some();
+        let serving = jobs.serve(&emulator, command, PATIENCE, is_interrupted)?;
         if interrupt.signal().is_some() {
+            jobs.end();
             return Ok(None);
         }
         let reason = match serving {
@@ -86,7 +93,7 @@ pub(super) fn run(
             Serving::Ended(status) => Some(format!("it ended at once, {status}")),
         };
         if let Some(reason) = reason {
-            drop(jobs);
+            jobs.end();
             let what = format!(
                 "the server of {} over {}: {reason}",
                 contender.name, path.name
@@ -104,6 +111,7 @@ pub(super) fn run(
             break status;
         }
         if interrupt.signal().is_some() {
+            jobs.end();
             return Ok(None);
         }
         thread::sleep(STEP);
@@ -113,7 +121,7 @@ pub(super) fn run(
         bytes: Side::ALL.map(|side| goodput.received(side)).iter().sum(),
         is_cut: ended.is_none(),
     };
-    drop(jobs);
+    jobs.end();
     emulator.stop().map_err(|error| failure(&error))?;
     // Ctrl-C of a terminal reaches the command as well.
     if interrupt.signal().is_some() {
@@ -144,11 +152,6 @@ pub(super) fn nothing_arrived(path: &ComparedPath, contender: Contender<'_>, run
              replaces it",
         )
         .hint("--measure time compares the time alone")
-}
-
-/// A word of a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The end of what a command prints.

@@ -21,6 +21,9 @@ const OTHER_WORK: f64 = 0.05;
 /// SYN silences one, and an answer takes more.
 const SILENT_RUNS: usize = 3;
 
+/// Pairs beyond the least number that a decision needs, for which there must be time: noise costs some.
+const MARGIN: f64 = 2.0;
+
 /// What is known of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Verdict {
@@ -63,6 +66,21 @@ impl Rule {
             },
             error: arguments.error / paths as f64,
         }
+    }
+
+    /// Least number of pairs of a decision: each multiplies the evidence by 2 at most.
+    fn least_pairs(self) -> f64 {
+        (-self.error.log2()).ceil()
+    }
+
+    /// Number of pairs for which there must be time.
+    pub(super) fn budget(self) -> f64 {
+        self.least_pairs() + MARGIN
+    }
+
+    /// Whether a run of these took longer than what was measured, by an unknown time.
+    fn is_censored(self, runs: &[Run]) -> bool {
+        self.measure == Measure::Time && runs.iter().any(|run| run.is_cut)
     }
 
     /// The measured value of a run: bit/s or seconds.
@@ -122,9 +140,12 @@ impl Pairs {
             threshold, error, ..
         } = self.rule;
         let enough = -error.ln();
-        if self.differences.evidence_above(threshold) >= enough {
+        // A time that was cut is a lower bound, which says nothing in favour of its own side.
+        let is_old_known = !self.rule.is_censored(&self.old);
+        let is_new_known = !self.rule.is_censored(&self.new);
+        if is_old_known && self.differences.evidence_above(threshold) >= enough {
             Verdict::Worse
-        } else if self.differences.evidence_below(threshold) >= enough {
+        } else if is_new_known && self.differences.evidence_below(threshold) >= enough {
             Verdict::NotWorse
         } else {
             Verdict::Undecided
@@ -151,8 +172,11 @@ impl Pairs {
             .map(|center| self.rule.change(center))
     }
 
-    /// Bounds of the change, in rising order.
+    /// Bounds of the change, in rising order. `None` if there are too few pairs, or a time was cut.
     fn bounds(&self) -> Option<(f64, f64)> {
+        if self.rule.is_censored(&self.old) || self.rule.is_censored(&self.new) {
+            return None;
+        }
         let (low, high) = self.differences.interval(self.rule.error)?;
         let (low, high) = (self.rule.change(low), self.rule.change(high));
         Some((low.min(high), low.max(high)))
@@ -173,7 +197,7 @@ impl Pairs {
 pub(super) type Answered<'a> = (&'a str, &'a Pairs);
 
 /// The answer: first what was requested, then a line for each path, the worst first.
-pub(super) fn text(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) -> String {
+pub(super) fn text(arguments: &Arguments, paths: &[Answered<'_>], limit: f64, seed: u64) -> String {
     let mut order: Vec<&Answered<'_>> = paths.iter().collect();
     order.sort_by_key(|(_, pairs)| pairs.verdict());
     let mut rows = vec![
@@ -189,7 +213,8 @@ pub(super) fn text(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) ->
     };
     let mut text = format!(
         "{}\n{}{measured} Medians of runs.\nChange: in pairs of random order. A false \"worse\" on \
-         any path: a probability of {error} % at most.\n",
+         any path: a probability of {error} % at most, if NEW equals OLD.\nThe same order and losses \
+         again: --seed {seed}\n",
         first_line(arguments, paths),
         named_grid(1, &rows),
     );
@@ -259,10 +284,23 @@ fn row(name: &str, pairs: &Pairs) -> Vec<String> {
 /// What the table does not say.
 fn notes(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) -> Vec<String> {
     let mut notes = Vec::new();
-    if paths
+    let undecided: Vec<&Pairs> = paths
         .iter()
-        .any(|(_, pairs)| pairs.verdict() == Verdict::Undecided)
-    {
+        .map(|(_, pairs)| *pairs)
+        .filter(|pairs| pairs.verdict() == Verdict::Undecided)
+        .collect();
+    let too_few = undecided
+        .iter()
+        .find(|pairs| (pairs.differences.len() as f64) < pairs.rule.least_pairs());
+    if let Some(pairs) = too_few {
+        let within = arguments.within.as_nanos() as f64 / 1e9;
+        let needed = 2.0 * limit * pairs.rule.budget() * paths.len() as f64;
+        notes.push(format!(
+            "what is undecided had fewer pairs than the {} that a decision needs; more time: --within {}min",
+            pairs.rule.least_pairs(),
+            (needed.max(2.0 * within) / 60.0).ceil()
+        ));
+    } else if !undecided.is_empty() {
         notes.push("what is undecided takes more time (--within), or a larger --worse".to_owned());
     }
     let mut cut: Vec<_> = paths.iter().filter(|(_, pairs)| pairs.cut() > 0).collect();
@@ -274,7 +312,9 @@ fn notes(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) -> Vec<Strin
     if !cut.is_empty() {
         let effect = match arguments.measure {
             Measure::Goodput => "their goodput is that until then",
-            Measure::Time => "their times are equal: use --measure goodput, or a longer --timeout",
+            Measure::Time => {
+                "they take longer, by an unknown time, so no answer favours their side: raise --timeout"
+            }
         };
         notes.push(format!(
             "runs were ended after {limit:.1} s ({}); {effect}",
@@ -302,7 +342,7 @@ fn notes(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) -> Vec<Strin
 }
 
 /// The JSON document.
-pub(super) fn value(arguments: &Arguments, paths: &[Answered<'_>]) -> Value {
+pub(super) fn value(arguments: &Arguments, paths: &[Answered<'_>], seed: u64) -> Value {
     let path = |(name, pairs): &Answered<'_>| {
         let bounds = pairs.bounds();
         json!({
@@ -328,7 +368,7 @@ pub(super) fn value(arguments: &Arguments, paths: &[Answered<'_>]) -> Value {
         },
         "worse": arguments.worse,
         "error": arguments.error,
-        "seed": arguments.seed,
+        "seed": seed,
         "paths": paths.iter().map(path).collect::<Vec<_>>(),
     })
 }
@@ -404,6 +444,48 @@ mod tests {
     }
 
     #[test]
+    fn time_that_was_cut_decides_nothing_in_favour_of_its_side() {
+        let asked = arguments(&["--measure", "time"]);
+        let cut = Run {
+            is_cut: true,
+            ..run(1.0, 0)
+        };
+        let of = |old: Run, new: Run| {
+            let mut pairs = Pairs::new(Rule::new(&asked, 1));
+            (0..30).for_each(|_| pairs.push(old, new));
+            pairs
+        };
+        assert_eq!(
+            of(run(0.5, 0), cut).verdict(),
+            Verdict::Worse,
+            "a lower bound of NEW is enough"
+        );
+        let both = of(cut, cut);
+        assert_eq!(both.verdict(), Verdict::Undecided);
+        assert_eq!(both.bounds(), None);
+        assert_eq!(of(run(2.0, 0), cut).verdict(), Verdict::Undecided);
+        assert_eq!(of(cut, run(2.0, 0)).verdict(), Verdict::Undecided);
+        assert_eq!(of(cut, run(0.5, 0)).verdict(), Verdict::NotWorse);
+        let notes = notes(&asked, &[("lan", &both)], 1.0);
+        assert!(
+            notes.iter().any(|note| note.contains("raise --timeout")),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn time_for_too_few_pairs_is_noted_with_the_time_that_it_takes() {
+        let asked = arguments(&["--error", "0.1%", "--within", "10min"]);
+        let rule = Rule::new(&asked, 6);
+        assert_eq!((rule.least_pairs(), rule.budget()), (13.0, 15.0));
+        let mut few = Pairs::new(rule);
+        few.push(run(1.0, 1000), run(1.0, 1000));
+        let notes = notes(&asked, &[("lan", &few)], 3.0);
+        let note = "fewer pairs than the 13 that a decision needs; more time: --within 20min";
+        assert!(notes[0].ends_with(note), "{notes:?}");
+    }
+
+    #[test]
     fn one_run_without_a_byte_is_a_bad_run_and_all_of_them_are_silence() {
         let asked = arguments(&[]);
         let cut = Run {
@@ -431,6 +513,7 @@ mod tests {
             &asked,
             &[("wan", &good), ("lte", &open), ("lossy", &bad)],
             4.0,
+            7,
         );
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
@@ -446,7 +529,9 @@ mod tests {
             lines.iter().all(|line| line.chars().count() <= 100),
             "{text}"
         );
-        let value = value(&asked, &[("lossy", &bad)]);
+        assert!(text.contains("--seed 7\n"), "{text}");
+        let value = value(&asked, &[("lossy", &bad)], 7);
+        assert_eq!(value["seed"], 7);
         assert_eq!(value["is_worse"], true);
         assert_eq!(value["paths"][0]["old"][0]["bytes"], 1_000_000);
     }

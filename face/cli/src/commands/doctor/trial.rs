@@ -139,6 +139,20 @@ fn key(fix: &Fix) -> String {
     commands.collect::<Vec<_>>().join("\n")
 }
 
+/// Whether the settings of now lead to the same steps, whose undo restores what was read.
+fn is_still_planned(
+    fix: &Fix,
+    arguments: &Arguments,
+    observed: &Observed,
+) -> Result<bool, Failure> {
+    let facts = host::read(arguments.host.as_deref())?;
+    let plan = observed.plan(&facts, arguments.rate);
+    Ok(plan.is_ok_and(|plan| {
+        let mut fixes = plan.fixes.iter().chain(&plan.everything);
+        fixes.any(|planned| planned.steps == fix.steps)
+    }))
+}
+
 fn say(arguments: &Arguments, text: &str) {
     if !arguments.json && !output::is_quiet() {
         output::say(text);
@@ -182,6 +196,11 @@ impl Attempt {
             && let Err(failure) = changes.claim_machine()
         {
             self.error = Some(first_line(&failure));
+            return Ok(None);
+        }
+        // Another process may have changed the machine before it was claimed.
+        if fix.is_of_machine && !is_still_planned(fix, arguments, before)? {
+            self.error = Some("the settings have changed since it was planned".into());
             return Ok(None);
         }
         for step in &fix.steps {

@@ -17,6 +17,8 @@ const SHELL: &str = "/bin/sh";
 const NOT_STARTED: u8 = 127;
 /// Time within which a server must end after SIGTERM.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// Time within which a server must listen after its command has ended well: it has forked.
+const DETACHED: Duration = Duration::from_secs(1);
 /// Polling interval.
 const STEP: Duration = Duration::from_millis(5);
 
@@ -47,27 +49,37 @@ impl Jobs {
         }
     }
 
-    /// Starts the server's command and waits until something listens there.
+    /// Starts the server's command and waits until something listens there, or an interrupt comes. A
+    /// command that ends well may have left a process that will listen.
     pub(crate) fn serve(
         &mut self,
         emulator: &Emulator,
         mut command: Command,
         patience: Duration,
+        is_interrupted: impl Fn() -> bool,
     ) -> Result<Serving, Failure> {
         environment(command.stdin(Stdio::null()));
         let started = self
             .pid_namespace
             .start(command, emulator.namespace(Side::Server));
         let server = started.map_err(|error| unstarted(SHELL, &error))?;
-        let server = self.server.insert(server);
+        self.server = Some(server);
         let began = Instant::now();
-        while began.elapsed() < patience {
-            if let Ok(Some(status)) = server.try_wait() {
-                self.server = None;
-                return Ok(Serving::Ended(status));
-            }
+        let mut ended: Option<(ExitStatus, Instant)> = None;
+        while began.elapsed() < patience && !is_interrupted() {
             if is_listening(emulator) {
                 return Ok(Serving::Listening);
+            }
+            if let Some(server) = &mut self.server
+                && let Ok(Some(status)) = server.try_wait()
+            {
+                self.server = None;
+                ended = Some((status, Instant::now()));
+            }
+            if let Some((status, since)) = ended
+                && (!status.success() || since.elapsed() >= DETACHED)
+            {
+                return Ok(Serving::Ended(status));
             }
             thread::sleep(STEP);
         }

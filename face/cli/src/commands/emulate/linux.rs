@@ -110,7 +110,7 @@ fn serve(jobs: &mut Jobs, emulator: &Emulator, text: &str) -> Result<(), Failure
     let mut server = jobs::shell(text);
     // stdout is reserved for the command's own output.
     server.stdout(Stdio::from(std::io::stderr()));
-    match jobs.serve(emulator, server, PATIENCE)? {
+    match jobs.serve(emulator, server, PATIENCE, || false)? {
         Serving::Listening => {}
         Serving::Ended(status) => {
             output::say(&format!("the server's command has ended already: {status}"));
