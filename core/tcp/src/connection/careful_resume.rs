@@ -192,8 +192,7 @@ impl<P: Payload> Connection<P> {
         }
         self.set_pacing(jump.pacing);
         let before = pipe_size + jump.unused;
-        self.congestion
-            .set_cwnd(Bytes::new(in_flight.max(before)));
+        self.congestion.set_cwnd(Bytes::new(in_flight.max(before)));
         self.put_cwnd(now, CwndCause::Unvalidated);
         if in_flight > before {
             ResumePhase::Validating { end: self.snd.nxt }
