@@ -97,7 +97,7 @@ const IMPAIRMENTS: &[Key] = keys! {
     packet_rate = r#""130600 packet/s""#, "most packets served per second, whatever their size":
         PACKET_RATE, Is("no ceiling");
     hold_limit = "20000", "most packets inside, with those in propagation, as the `limit` of netem":
-        Kind::Whole(1, 1_000_000_000), Is("no limit; 1000 with a `slot` of so many packets or bytes");
+        Kind::Whole(1, 1_000_000_000), Is("no limit; 1000 with a `slot` that limits packets or bytes");
     loss = r#""1e-5""#, "probability that a packet is lost, independently":
         Kind::Probability, Is("0");
     lose_every = "100000", "every n-th packet is lost":

@@ -61,20 +61,8 @@ pub(super) fn run(
     let emulator =
         Emulator::start(config, Some(goodput.watch())).map_err(|error| failure(&error))?;
     let reproduced = |failure: Failure| {
-        let server = contender
-            .server
-            .map(|server| format!("--server {} ", quoted(server)));
-        let command = quoted(contender.command);
-        let settings = config.settings.iter();
-        let settings: String = settings
-            .map(|(name, value)| format!("--sysctl {} ", quoted(&format!("{name}={value}"))))
-            .collect();
-        failure.effect("nothing is compared").hint(format!(
-            "alone: gigatcp emulate {} --seed {} {settings}{}-- sh -c {command}",
-            path.words,
-            config.seed,
-            server.unwrap_or_default()
-        ))
+        let alone = alone(path, config, contender);
+        failure.effect("nothing is compared").hint(alone)
     };
     if let Some(server) = contender.server {
         let (tail, command) = Tail::of(server)?;
@@ -134,6 +122,24 @@ pub(super) fn run(
         }
         None => Ok(Some(run)),
     }
+}
+
+/// What to type for one run by itself.
+fn alone(path: &ComparedPath, config: &EmulatorConfig, contender: Contender<'_>) -> String {
+    let server = contender
+        .server
+        .map(|server| format!("--server {} ", quoted(server)));
+    let settings = config.settings.iter();
+    let settings: String = settings
+        .map(|(name, value)| format!("--sysctl {} ", quoted(&format!("{name}={value}"))))
+        .collect();
+    format!(
+        "alone: gigatcp emulate {} --seed {} {settings}{}-- sh -c {}",
+        path.words,
+        config.seed,
+        server.unwrap_or_default(),
+        quoted(contender.command)
+    )
 }
 
 /// The error of a run in which nothing arrived.

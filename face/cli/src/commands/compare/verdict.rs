@@ -21,7 +21,7 @@ const OTHER_WORK: f64 = 0.05;
 /// SYN silences one, and an answer takes more.
 const SILENT_RUNS: usize = 3;
 
-/// Pairs beyond the least number that a decision needs, for which there must be time: noise costs some.
+/// Pairs beyond the minimum of a decision, for which there must be time: noise costs some.
 const MARGIN: f64 = 2.0;
 
 /// What is known of a path.
@@ -212,9 +212,8 @@ pub(super) fn text(arguments: &Arguments, paths: &[Answered<'_>], limit: f64, se
         Measure::Time => "Time: from the start of the command to its end.",
     };
     let mut text = format!(
-        "{}\n{}{measured} Medians of runs.\nChange: in pairs of random order. A false \"worse\" on \
-         any path: a probability of {error} % at most, if NEW equals OLD.\nThe same order and losses \
-         again: --seed {seed}\n",
+        "{}\n{}{measured} Medians of runs.\nChange: in pairs of random order. If NEW equals \
+         OLD, \"worse\" comes with {error} % at most.\nThe same order and losses again: --seed {seed}\n",
         first_line(arguments, paths),
         named_grid(1, &rows),
     );
