@@ -221,10 +221,8 @@ fn what_waits_moves_to_another_discipline() {
     }
 }
 
-/// A class of 500 Mbit/s on a link without a rate: buckets of 1600 bytes take two packets of 1250 and
-/// 14, and then one each 20.224 us from -928 bytes on, which is 14.848 us away.
-#[test]
-fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
+/// Six packets of 1250 bytes at a link without a rate, whose queue is one class of HTB.
+fn six_behind_a_class() -> Trial {
     let held = HopConfig {
         queue: queue("htb"),
         ..HopConfig::default()
@@ -233,11 +231,16 @@ fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
     for number in 0..6 {
         trial.arrive(Instant::ZERO, Train::one(number, 1250));
     }
+    trial
+}
+
+/// A class of 500 Mbit/s on a link without a rate: buckets of 1600 bytes take two packets of 1250 and
+/// 14, and then one each 20.224 us from -928 bytes on, which is 14.848 us away.
+#[test]
+fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
+    let mut trial = six_behind_a_class();
     // With another queue the rest leaves at once.
-    let mut other = Trial::new(&held);
-    for number in 0..6 {
-        other.arrive(Instant::ZERO, Train::one(number, 1250));
-    }
+    let mut other = six_behind_a_class();
     other.change(at(Duration::from_micros(40)), &HopConfig::default());
     assert_eq!(trial.end().times(), [0, 0, 14, 35, 55, 75]);
     let other = other.end();
@@ -248,14 +251,7 @@ fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
 /// The six packets of the test above: the link has work until the last has left, at 75.52 us.
 #[test]
 fn link_whose_queue_holds_packets_back_is_busy_and_makes_them_wait() {
-    let held = HopConfig {
-        queue: queue("htb"),
-        ..HopConfig::default()
-    };
-    let mut trial = Trial::new(&held);
-    for number in 0..6 {
-        trial.arrive(Instant::ZERO, Train::one(number, 1250));
-    }
+    let mut trial = six_behind_a_class();
     let soon = at(Duration::from_micros(30));
     trial.until(soon);
     assert_eq!(trial.hop.busy_time(soon), Duration::from_micros(30));
