@@ -238,7 +238,7 @@ fn six_behind_a_class() -> Trial {
 /// 14, and then one each 20.224 us from -928 bytes on, which is 14.848 us away.
 #[test]
 fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
-    let mut trial = six_behind_a_class();
+    let trial = six_behind_a_class();
     // With another queue the rest leaves at once.
     let mut other = six_behind_a_class();
     other.change(at(Duration::from_micros(40)), &HopConfig::default());
