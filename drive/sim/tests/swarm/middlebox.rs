@@ -17,6 +17,7 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, SackBlock, SackBlocks, Segment};
 
 use super::draw::Draw;
+use super::signing::SIGNED_MSS;
 
 /// SYN segments that are changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +77,11 @@ impl Middlebox {
     /// Returns whether the ends may interpret windows differently.
     pub fn confuses_windows(&self) -> bool {
         self.habit == Habit::StripScale(Syns::Answer)
+    }
+
+    /// Returns whether segments with the code of keys may be left a single octet of data.
+    pub fn leaves_no_room_for_keys(&self) -> bool {
+        matches!(self.habit, Habit::ClampMss(most) if most < SIGNED_MSS)
     }
 
     /// Returns whether it removes timestamps from segments of any kind.

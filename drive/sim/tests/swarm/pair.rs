@@ -31,7 +31,7 @@ use super::middlebox::Middlebox;
 use super::packet_corruptor::PacketCorruptor;
 use super::passive_end::PassiveEnd;
 use super::sender_bug::SenderBug;
-use super::signing::{Integrity, Signing};
+use super::signing::{Integrity, SIGNED_MSS, Signing};
 
 /// Virtual time after which a connection that has not ended has failed.
 const PATIENCE: Duration = Duration::from_secs(50_000);
@@ -42,9 +42,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(130);
 
 /// Maximum of segments of a connection.
 const SEGMENTS: u64 = 300_000;
-
-/// Smallest MSS with signed segments: a code, timestamps and some data.
-const SIGNED_MSS: u16 = 64;
 
 /// Maximum of steps at one instant; an engine with more is in an endless loop.
 const STEPS_PER_INSTANT: u32 = 2_000;
@@ -160,8 +157,9 @@ impl Pair {
         // A cookie encodes the window scale in the timestamp.
         let confuses_windows =
             middlebox.confuses_windows() || (passive_end.may_bake() && middlebox.strips_stamps());
+        let has_crumbs = signing.is_some() && middlebox.leaves_no_room_for_keys();
         // Windows misread by 2^14 allow a few bytes per RTT.
-        let most = if confuses_windows || may_starve {
+        let most = if confuses_windows || may_starve || has_crumbs {
             5_000
         } else {
             2_000_000

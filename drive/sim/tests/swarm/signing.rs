@@ -9,6 +9,9 @@ use gigatcp_wire::bytes::Bytes;
 use super::draw::Draw;
 use super::injected_bug::InjectedBug;
 
+/// Smallest MSS with signed segments: a code, timestamps and some data.
+pub const SIGNED_MSS: u16 = 64;
+
 /// Keys of a simulation.
 #[derive(Clone, Debug)]
 pub struct Signing {
