@@ -392,7 +392,10 @@ impl<P: Payload> Connection<P> {
             self.set_limit(now, Limit::Recovery);
             return None;
         }
-        if self.is_held_by_pacing(now) {
+        // A timeout's own retransmission is not paced (Linux `tcp_retransmit_timer`): at the low rate
+        // of a starved model the timer would run out again before it leaves.
+        let of_timer = self.recovery.owes_retransmission() && self.recovery.phase() == Phase::Loss;
+        if !of_timer && self.is_held_by_pacing(now) {
             return None;
         }
         let mut len = wanted.min(allowance);
