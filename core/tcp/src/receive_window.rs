@@ -279,7 +279,7 @@ impl ReceiveWindow {
         // RFC 9293 section 3.8.6.2.2, applied to the current window: one that grows may be below a
         // segment while its clamp is far above.
         let is_silly = if self.silly_below_quarter {
-            wnd < self.silly_step && wnd < self.buffer / 4
+            wnd < self.silly_step && wnd < self.buffer.min(self.offer) / 4
         } else {
             edge - old_edge < self.silly_step.min(self.offer / 2)
         };
@@ -433,6 +433,18 @@ mod tests {
         window.set_buffer(&profile, Bytes::new(400_000));
         // All of it has arrived and is read.
         assert!(edge_of(&window, first, first, 0) > first);
+    }
+
+    /// The buffer of a route replaces a tiny one after the first offer.
+    #[test]
+    fn an_offer_below_a_segment_is_not_silly_where_a_quarter_of_the_buffer_decides() {
+        let profile = Profile::LINUX_2_6_20.with(|profile| {
+            profile.segments.silly_below_quarter = true;
+            profile.buffers.buffer_doubling = false;
+        });
+        let mut window = ReceiveWindow::new(&profile, Some(Bytes::new(10)), 1220);
+        window.set_buffer(&profile, Bytes::new(22_952));
+        assert!(edge_of(&window, 1, 1, 0) > 1);
     }
 
     #[test]
