@@ -207,10 +207,12 @@ conditions! {
         Connection |facts| Some(facts.timeouts_in_row >= 2 || facts.m.ignored_mtu().is_some());
     SILENCE "silence" "data was in flight and nothing came back for 200 ms and 2 minimum RTTs"
         Connection |facts| Some(facts.silence >= (facts.m.base * 2).max(Duration::from_millis(200)));
-    SMALLER_ARRIVED "smaller-arrived" "a smaller packet arrived meanwhile, or ICMP names a smaller MTU"
+    SMALLER_ARRIVED "smaller-arrived" "a smaller packet arrived, shown by an ACK or by a peer that does not send its own data again, or ICMP names a smaller MTU"
         Connection |facts| {
             let is_told = facts.m.ignored_mtu().is_some();
-            Some(is_told || facts.small_acked || facts.m.receiver().data_packets() > 0)
+            let peer = facts.m.receiver();
+            let is_peer_answered = peer.data_packets() > 0 && peer.retransmitted_segments() == 0;
+            Some(is_told || facts.small_acked || is_peer_answered)
         };
 
     // The sender.
@@ -280,8 +282,8 @@ pub(crate) fn is_dead(m: &Measures<'_>, index: usize) -> bool {
 fn flight_steady(moment: &Moment<'_, '_, '_>) -> Option<bool> {
     const MIN_ROUNDS: usize = 5;
     let m = moment.m();
-    let sending = m.around(moment.index, 4, 4).iter();
-    let sending = sending.filter(|round| round.acked > 0 && round.count == 1);
+    let near = m.around(moment.index, 4, 4).iter();
+    let sending = near.filter(|round| round.acked > 0 && round.count == 1);
     let mut flights: Vec<u64> = sending.map(|round| round.flight).collect();
     if flights.len() < MIN_ROUNDS {
         return None;
@@ -406,7 +408,7 @@ mod tests {
             assert!(
                 others
                     .iter()
-                    .all(|other| other.id != condition.id && other.text != condition.text)
+                    .all(|earlier| earlier.id != condition.id && earlier.text != condition.text)
             );
         }
     }

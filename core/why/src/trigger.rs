@@ -135,7 +135,7 @@ pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) ->
         let near = [episode.start, end];
         let is_exact = near
             .iter()
-            .any(|one| frozen.edge.abs_diff(*one) <= 2 * m.mss());
+            .any(|byte| frozen.edge.abs_diff(*byte) <= 2 * m.mss());
         let is_recent = episode.at.saturating_since(frozen.until) <= m.base * 4;
         let is_within = is_recent && frozen.edge <= end + 2 * m.mss();
         // The whole flight after the last ACK of a long stall was lost, whatever its size.
@@ -162,7 +162,7 @@ fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let until = m.rounds.partition_point(|round| round.start <= episode.at);
     let before = &m.rounds[until.saturating_sub(2)..until];
     let list = &m.sender_view.episodes.list;
-    let earlier = list.partition_point(|other| other.at < episode.at);
+    let earlier = list.partition_point(|earlier| earlier.at < episode.at);
     let last = list[..earlier]
         .last()
         .filter(|last| last.timeouts > 0)
@@ -199,7 +199,13 @@ fn is_black_hole(m: &Measures<'_>) -> bool {
     let is_none_full = m.sender_view.largest_acked < m.sender_view.mss && first.full_sized;
     let is_repeated = timeouts_in_row(m) >= 2;
     let is_explained = fits(m) || list.iter().all(|episode| episode.full_sized);
-    is_told || is_none_full && is_repeated && is_explained
+    is_told || is_none_full && is_repeated && is_explained && !is_peer_unanswered(m)
+}
+
+/// Whether the peer repeats its own data and acknowledges none of ours: the ACKs, which are small,
+/// do not arrive either.
+fn is_peer_unanswered(m: &Measures<'_>) -> bool {
+    m.rounds.iter().all(|round| round.acked == 0) && m.receiver().retransmitted_segments() >= 2
 }
 
 /// Whether smaller segments than the largest were sent and arrived: the sender found a size that

@@ -89,3 +89,45 @@ fn reordering_between_two_captures_is_no_loss() {
     );
     assert!(!told.is_unsure, "{}", told.sentence);
 }
+
+/// What tcpdump prints at a server whose response never arrives: ten segments and their first one
+/// at each timeout. The client sends its request again at the times of `repeats`.
+fn unanswered_response(repeats: &[f64]) -> Analysis {
+    const CLIENT: &str = "10.0.0.1.40000 > 10.0.0.2.80: Flags";
+    const SERVER: &str = "10.0.0.2.80 > 10.0.0.1.40000: Flags";
+    let syn = "win 64240, options [mss 1460,sackOK,nop,wscale 7], length 0";
+    let request = format!("{CLIENT} [P.], seq 1001:1101, ack 5001, win 502, length 100");
+    let mut packets = vec![
+        (0.0, format!("{CLIENT} [S], seq 1000, {syn}")),
+        (0.0001, format!("{SERVER} [S.], seq 5000, ack 1001, {syn}")),
+        (0.05, format!("{CLIENT} [.], ack 5001, win 502, length 0")),
+        (0.051, request.clone()),
+        (0.0511, format!("{SERVER} [.], ack 1101, win 502, length 0")),
+    ];
+    let segment = |number: u32| {
+        let start = 5001 + 1460 * number;
+        let end = start + 1460;
+        format!("{SERVER} [.], seq {start}:{end}, ack 1101, win 502, length 1460")
+    };
+    packets.extend((0..10).map(|number| (0.06, segment(number))));
+    packets.extend([0.36, 0.96, 2.16, 4.56, 9.36].map(|at| (at, segment(0))));
+    packets.extend(repeats.iter().map(|at| (*at, request.clone())));
+    packets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let lines = packets
+        .iter()
+        .map(|(at, packet)| format!("2026-11-29 12:00:{at:09.6} IP {packet}\n"));
+    let source = Source::bytes("print.txt", lines.collect::<String>().into_bytes());
+    analyze(&[source], &Options::default()).expect("a capture")
+}
+
+#[test]
+fn black_hole_is_refuted_by_a_peer_whose_small_acks_do_not_arrive() {
+    let is_black_hole = |analysis: &Analysis| {
+        let answer = analysis.answers().next().expect("a connection with data");
+        let told = answer.diagnosis.answer();
+        told.cause.map(|cause| cause.id) == Some("pmtu-black-hole") && !told.is_unsure
+    };
+    assert!(is_black_hole(&unanswered_response(&[])));
+    let repeats = [0.3011, 0.8, 1.8, 3.8, 7.8];
+    assert!(!is_black_hole(&unanswered_response(&repeats)));
+}
