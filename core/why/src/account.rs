@@ -192,8 +192,8 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             .m
             .rounds
             .iter()
-            .filter(|other| other.start >= round.end);
-        let acked: u64 = later.map(|other| other.acked).sum();
+            .filter(|following| following.start >= round.end);
+        let acked: u64 = later.map(|following| following.acked).sum();
         let is_long = round.spent_in(State::Recovery) >= self.facts.first_timeout + self.m.base * 2;
         is_long && is_dead(self.m, moment.index) && acked >= 10 * self.m.mss()
     }
@@ -290,8 +290,8 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         let rounds = self.m.rounds.iter().zip(features).enumerate();
         let slices = rounds.flat_map(|(index, (round, features))| {
             let spent = State::ALL.map(|state| (state, round.spent_in(state)));
-            let spent = spent.into_iter().filter(|(_, time)| !time.is_zero());
-            spent.map(move |(state, time)| {
+            let states = spent.into_iter().filter(|(_, time)| !time.is_zero());
+            states.map(move |(state, time)| {
                 let moment = self.moment(index, state);
                 let decided = self.decided(&moment);
                 Slice {
@@ -401,7 +401,8 @@ fn is_observable(cause: &Cause, facts: &Facts<'_, '_>) -> bool {
 
 /// Returns the most probable cause and its probability.
 pub(crate) fn most(all: &[f64]) -> Option<(usize, f64)> {
-    let all = all.iter().copied().enumerate();
-    all.reduce(|best, one| if one.1 > best.1 { one } else { best })
+    let indexed = all.iter().copied().enumerate();
+    indexed
+        .reduce(|best, next| if next.1 > best.1 { next } else { best })
         .filter(|(_, probability)| *probability > 0.0)
 }

@@ -210,8 +210,8 @@ impl Diagnosis {
         own.into_iter().chain(self.limits.iter().cloned()).collect()
     }
 
-    fn shares(&self, named: Option<&Verdict>) -> Vec<(&'static str, f64)> {
-        let named = named.map(|first| first.cause.id);
+    fn shares(&self, first: Option<&Verdict>) -> Vec<(&'static str, f64)> {
+        let named = first.map(|verdict| verdict.cause.id);
         let unknown = self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9);
         let verdicts = self.verdicts.iter();
         verdicts
@@ -222,8 +222,8 @@ impl Diagnosis {
             .collect()
     }
 
-    fn notes(&self, named: Option<&Verdict>, sure: Option<&Verdict>) -> Vec<String> {
-        let named = named.map(|first| first.cause.id);
+    fn notes(&self, first: Option<&Verdict>, sure: Option<&Verdict>) -> Vec<String> {
+        let named = first.map(|verdict| verdict.cause.id);
         let has_chain = sure.is_some() && !self.chain.is_empty();
         let is_note = |verdict: &&Verdict| {
             let is_said = has_chain && verdict.cause.is_reaction;
@@ -294,8 +294,8 @@ impl Answer {
     #[must_use]
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = alloc::vec![("Could be", self.could_be.clone())];
-        let evidence = self.evidence.first().map(Evidence::in_words);
-        let evidence = evidence.into_iter().chain(self.between.clone());
+        let shown = self.evidence.first().map(Evidence::in_words);
+        let evidence = shown.into_iter().chain(self.between.clone());
         let mut list = |label, texts: &mut dyn Iterator<Item = String>| {
             for (index, text) in texts.enumerate() {
                 lines.push((if index == 0 { label } else { "" }, text));

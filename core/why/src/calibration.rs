@@ -60,8 +60,8 @@ const LEADING: [f64; 3] = [0.68, 3.03, -2.56];
 pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 {
     let confidence = confidence(m, &account.causes[cause]);
     let is_part =
-        |other: usize| other == cause || (CAUSES[other].is_dialog && CAUSES[cause].is_dialog);
-    let parts = (0..CAUSES.len()).filter(|other| is_part(*other));
+        |index: usize| index == cause || (CAUSES[index].is_dialog && CAUSES[cause].is_dialog);
+    let parts = (0..CAUSES.len()).filter(|index| is_part(*index));
     let time: f64 = parts
         .map(|part| account.causes[part].time.as_secs_f64())
         .sum();

@@ -177,9 +177,8 @@ impl Outline {
         }
         if let Some(stamps) = packet.timestamps {
             self.sizes.has_stamps = true;
-            let since = self.echoes.as_mut();
-            let since = since.and_then(|echoes| echoes.on_echo(stamps.ecr, packet.at).0);
-            if let Some(turn) = since {
+            let echoes = self.echoes.as_mut();
+            if let Some(turn) = echoes.and_then(|echoes| echoes.on_echo(stamps.ecr, packet.at).0) {
                 self.turn = Some(self.turn.map_or(turn, |known| known.min(turn)));
             }
         }

@@ -65,11 +65,11 @@ impl CapturePair {
         segment_size: u64,
     ) -> Option<Self> {
         let clocks = near.compare(far)?;
-        let data = near.crossings(sender, far);
-        let data = data.into_iter().filter(|one| one.has_data).collect();
+        let mut data = near.crossings(sender, far);
+        data.retain(|crossing| crossing.has_data);
         let forward = Way::new(data, clocks.drift);
-        let acks = far.crossings(sender.other(), near);
-        let acks = acks.into_iter().filter(|one| !one.has_data).collect();
+        let mut acks = far.crossings(sender.other(), near);
+        acks.retain(|crossing| !crossing.has_data);
         let reverse = Way::new(acks, -clocks.drift);
         let path = PathBetween {
             clocks,
@@ -142,11 +142,11 @@ impl CapturePair {
     /// after it count for a `round`. `None` if it is unknown.
     pub(crate) fn outcome(&self, seq: u32, by: Instant, round: Duration) -> Option<LossOutcome> {
         let way = &self.forward;
-        let until = way.crossings.partition_point(|one| one.here < by);
+        let until = way.crossings.partition_point(|crossing| crossing.here < by);
         let sent = &way.crossings[..until];
-        let exact = sent.iter().rposition(|one| one.seq == seq);
+        let exact = sent.iter().rposition(|crossing| crossing.seq == seq);
         // Of a long connection a sample is remembered: use the packet before it.
-        let is_before = |one: &Crossing| seq.wrapping_sub(one.seq) >> 31 == 0;
+        let is_before = |crossing: &Crossing| seq.wrapping_sub(crossing.seq) >> 31 == 0;
         let index = exact.or_else(|| sent.iter().rposition(is_before))?;
         let loss_burst = way.loss_burst(index, round);
         if exact.is_none() && loss_burst.is_none() {
@@ -191,17 +191,17 @@ impl Way {
         let crossings = Self::overlap(crossings);
         let first = crossings
             .iter()
-            .find_map(|one| Some((one.here, one.there?)));
+            .find_map(|crossing| Some((crossing.here, crossing.there?)));
         let delays: Vec<Option<f64>> = crossings
             .iter()
-            .map(|one| {
+            .map(|crossing| {
                 let (origin_here, origin_there) = first?;
-                let here = signed(origin_here, one.here);
-                Some(signed(origin_there, one.there?) - here - drift * here)
+                let here = signed(origin_here, crossing.here);
+                Some(signed(origin_there, crossing.there?) - here - drift * here)
             })
             .collect();
         debug_assert!(
-            crossings.is_sorted_by_key(|one| one.here),
+            crossings.is_sorted_by_key(|crossing| crossing.here),
             "crossings are in the order of time: they are searched by halves"
         );
         let least = delays.iter().flatten().copied().fold(f64::MAX, f64::min);
@@ -216,7 +216,9 @@ impl Way {
     /// this packet. `None` if too few packets are lost in it.
     fn loss_burst(&self, first: usize, round: Duration) -> Option<Duration> {
         let until = self.crossings[first].here + round;
-        let until = self.crossings.partition_point(|one| one.here < until);
+        let until = self
+            .crossings
+            .partition_point(|crossing| crossing.here < until);
         let mut queue = *self.late[..first].iter().rev().flatten().next()?;
         let mut queues = Vec::new();
         for late in &self.late[first..until] {
@@ -257,8 +259,12 @@ impl Way {
     }
 
     fn mean(&self, start: Instant, end: Instant) -> Option<Duration> {
-        let from = self.crossings.partition_point(|one| one.here < start);
-        let until = self.crossings.partition_point(|one| one.here < end);
+        let from = self
+            .crossings
+            .partition_point(|crossing| crossing.here < start);
+        let until = self
+            .crossings
+            .partition_point(|crossing| crossing.here < end);
         mean(&self.late[from..until])
     }
 }

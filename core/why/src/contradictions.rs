@@ -59,7 +59,7 @@ rules! {
         |d| { let sum: f64 = d.verdicts.iter().map(|verdict| verdict.share).sum(); (sum > 1.0 + 1e-6).then(|| format!("{sum:.3}")) };
     "no-cause-twice" "each cause has one verdict"
         |d| d.verdicts.iter().enumerate()
-            .find(|(index, verdict)| d.verdicts[..*index].iter().any(|other| other.cause.id == verdict.cause.id))
+            .find(|(index, verdict)| d.verdicts[..*index].iter().any(|earlier| earlier.cause.id == verdict.cause.id))
             .map(|(_, verdict)| of(verdict));
     "longest-first" "verdicts are in the order of their time"
         |d| d.verdicts.windows(2).find(|pair| pair[0].time < pair[1].time).map(|pair| of(&pair[1]));
@@ -106,7 +106,7 @@ rules! {
     "decided-has-no-cause" "an outcome decided by rule names no cause"
         |d| d.headline().filter(|_| !matches!(d.outcome, Outcome::Limited | Outcome::SlowStart)).map(of);
     "alternative-is-another" "the alternative is another cause than the first"
-        |d| { let first = d.primary()?; d.alternative.filter(|other| other.id == first.cause.id).map(|_| of(first)) };
+        |d| { let first = d.primary()?; d.alternative.filter(|second| second.id == first.cause.id).map(|_| of(first)) };
     "cpu-needs-counters" "a CPU is told from counters only"
         |d| d.verdicts.iter().find(|verdict| d.capture_point != CapturePoint::Counters && verdict.cause.id.ends_with("-cpu-limited")).map(of);
     "local-queue-at-sender" "a transmit queue is told at the sender only"
@@ -172,7 +172,7 @@ mod tests {
             assert!(
                 others
                     .iter()
-                    .all(|other| other.id != rule.id && other.text != rule.text)
+                    .all(|earlier| earlier.id != rule.id && earlier.text != rule.text)
             );
         }
         assert!(RULES.len() >= 25);

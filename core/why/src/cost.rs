@@ -31,14 +31,14 @@ impl Cost {
         let time = attributed.time.as_secs_f64();
         let starts = doublings(ratio(limit, attributed.rate())) * m.base.as_secs_f64();
         let (duration, mean) = (m.duration.as_secs_f64(), m.mean_rate());
-        let missed = if cause.is_pause {
+        let all_missed = if cause.is_pause {
             // The rest takes the time that it took, and an RTT.
             let rest = (duration - time).max(0.0) + m.base.as_secs_f64();
             ratio(mean * duration, rest) - mean
         } else {
             ratio(limit * (time - starts) - attributed.bytes, duration)
         };
-        let missed = missed.min(limit - mean);
+        let missed = all_missed.min(limit - mean);
         Self {
             rate: rate(if cause.is_path { 0.0 } else { missed.max(0.0) }),
             at_least: next.map_or_else(|| m.capacity.is_lower_bound(), |next| next.is_lower_bound),

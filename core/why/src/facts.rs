@@ -283,10 +283,12 @@ fn queued(m: &Measures<'_>) -> f64 {
 /// Time in which data was in flight and nothing came back.
 fn silence(m: &Measures<'_>) -> Duration {
     let is_hidden = |index: &usize| !m.view.is_near_sender() && hides_loss(m, *index);
-    let hidden = (0..m.rounds.len()).filter(is_hidden);
-    let hidden = hidden.map(|index| m.rounds[index].spent_in(State::Idle));
-    let dead = (0..m.rounds.len()).filter(|index| is_dead(m, *index));
-    let dead = dead.map(|index| m.rounds[index].spent_in(State::Recovery));
+    let hidden = (0..m.rounds.len())
+        .filter(is_hidden)
+        .map(|index| m.rounds[index].spent_in(State::Idle));
+    let dead = (0..m.rounds.len())
+        .filter(|index| is_dead(m, *index))
+        .map(|index| m.rounds[index].spent_in(State::Recovery));
     hidden
         .chain(dead)
         .fold(m.spent(State::Timeout), |sum, silent| sum + silent)

@@ -296,7 +296,7 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
 /// Features of the whole connection from two captures.
 fn pair(m: &Measures<'_>, f: &mut Features) {
     let Some(pair) = m.pair else { return };
-    let share = |(all, lost): (u64, u64)| log10(ratio(lost as f64, all as f64), 1e-6);
+    let share = |(seen, lost): (u64, u64)| log10(ratio(lost as f64, seen as f64), 1e-6);
     f.set(Feature::PairDataLoss, share(pair.between.data()));
     f.set(Feature::PairAckLoss, share(pair.between.acknowledgments()));
 }
@@ -417,7 +417,10 @@ fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
         f.set(F::PairAckDelay, trips(acks, m));
     }
     f.set_if(F::TurnDelay, m.turn_delay(index).map(|late| trips(late, m)));
-    let ethernet = m.ethernet.as_ref().and_then(|one| one.full(index));
+    let ethernet = m
+        .ethernet
+        .as_ref()
+        .and_then(|ethernet| ethernet.full(index));
     f.set(F::Ethernet, flag(ethernet.is_some()));
 }
 
@@ -554,8 +557,8 @@ pub(crate) fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     let Some(next) = m.rounds.get(index + 1) else {
         return false;
     };
-    let before = m.rounds[..index].iter().rev().take(4);
-    let before = before.map(|one| one.flight).max().unwrap_or(0);
+    let earlier = m.rounds[..index].iter().rev().take(4);
+    let before = earlier.map(|round| round.flight).max().unwrap_or(0);
     is_long
         && round.count == 1
         && round.sent >= m.mss()

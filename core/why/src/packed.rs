@@ -454,9 +454,9 @@ impl Figures for Option<(u64, u64)> {
     }
     #[inline(always)]
     fn take(all: &mut Take<'_>) -> Self {
-        let [least, most] = [all.take(), all.take()];
-        let least = least.checked_sub(1);
-        least.map(|least| (least, most.wrapping_add(least)))
+        let [after_least, spread] = [all.take(), all.take()];
+        let least = after_least.checked_sub(1)?;
+        Some((least, spread.wrapping_add(least)))
     }
 }
 
@@ -491,7 +491,7 @@ mod tests {
 
     /// Returns zero, a small number, or any; of a size that allows additions.
     fn figure() -> impl Strategy<Value = u64> {
-        prop_oneof![Just(0), 0_u64..200, any::<u64>().prop_map(|all| all >> 2)]
+        prop_oneof![Just(0), 0_u64..200, any::<u64>().prop_map(|bits| bits >> 2)]
     }
 
     proptest! {

@@ -128,7 +128,7 @@ impl Extremes {
     /// Adds a value.
     #[inline]
     pub fn widen(all: &mut Option<Self>, value: i32) {
-        let (least, most) = all.map_or((value, value), |all| (all.least, all.most));
+        let (least, most) = all.map_or((value, value), |known| (known.least, known.most));
         *all = Some(Self {
             least: least.min(value),
             most: most.max(value),

@@ -311,10 +311,10 @@ fn smoothed<'a>(
     let until = (index + SMOOTHED + 1).min(rounds);
     let mut mean = ZERO;
     let mut total = 0.0;
-    for other in (from..until).filter(|other| m.after[*other] == m.after[index]) {
-        let weight = if other == index { 2.0 } else { 1.0 };
+    for near in (from..until).filter(|near| m.after[*near] == m.after[index]) {
+        let weight = if near == index { 2.0 } else { 1.0 };
         total += weight;
-        let scores = row(other);
+        let scores = row(near);
         for cause in 0..ZERO.len() {
             mean[cause] += weight * scores[cause];
         }

@@ -74,7 +74,7 @@ impl Diagnosis {
     fn unsure(&self, first: &Verdict) -> String {
         let other = self
             .alternative
-            .map_or_else(String::new, |other| format!(" or {}", other.name));
+            .map_or_else(String::new, |second| format!(" or {}", second.name));
         format!(
             "Unsure: {}{other} ({} of the transfer, confidence {:.2}); {}.",
             first.cause.name,

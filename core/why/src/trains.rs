@@ -141,8 +141,12 @@ impl Train {
         let all = &self.deliveries;
         let (first, last) = (f64::from(all.first()?.0), f64::from(all.last()?.0));
         let place = |share: f64| first + share * (last - first);
-        let begin = all.iter().position(|one| f64::from(one.0) >= place(from))?;
-        let end = all.iter().rposition(|one| f64::from(one.0) <= place(to))?;
+        let begin = all
+            .iter()
+            .position(|delivery| f64::from(delivery.0) >= place(from))?;
+        let end = all
+            .iter()
+            .rposition(|delivery| f64::from(delivery.0) <= place(to))?;
         let (begin_at, end_at) = (all.get(begin)?, all.get(end)?);
         let packets = end_at.0.saturating_sub(begin_at.0);
         let time = end_at.1.saturating_sub(begin_at.1).as_secs_f64();
@@ -193,8 +197,8 @@ mod tests {
         PacketRate::of(trains).map(|found| found.rate)
     }
 
-    fn assert_close(rate: Option<f64>, expected: f64) {
-        let rate = rate.expect("a rate");
+    fn assert_close(found: Option<f64>, expected: f64) {
+        let rate = found.expect("a rate");
         assert!((rate / expected - 1.0).abs() < 0.02, "{rate}, {expected}");
     }
 

@@ -242,8 +242,7 @@ impl Diagnosis {
 
     /// Share of the time that a cause took at the very end, when nothing was transferred any more.
     fn trailing_share(&self, verdict: &Verdict) -> f64 {
-        let last = self.spans.iter().rev();
-        let last = last.take_while(|span| {
+        let last = self.spans.iter().rev().take_while(|span| {
             span.cause
                 .is_some_and(|cause| CAUSES[cause].id == verdict.cause.id)
         });

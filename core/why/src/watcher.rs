@@ -402,9 +402,10 @@ impl Watcher {
         translated: Side,
     ) -> Option<Box<SenderView>> {
         let connection = self.table.connection(index)?;
-        let mut sides = Side::BOTH.into_iter();
-        let side = sides.find(|side| connection.endpoint(*side) == from);
-        let side = side.unwrap_or(translated);
+        let side = Side::BOTH
+            .into_iter()
+            .find(|side| connection.endpoint(*side) == from)
+            .unwrap_or(translated);
         Some(self.slot(index)?.finished_view(side)?.0)
     }
 

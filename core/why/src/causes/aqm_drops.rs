@@ -44,8 +44,11 @@ pub(crate) const CAUSE: Cause = Cause {
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
     let list = &m.sender_view.episodes.list;
-    let episodes = attributed.episodes.iter().filter_map(|one| list.get(*one));
-    let before = episodes.filter_map(|one| m.queue_before(one));
+    let episodes = attributed
+        .episodes
+        .iter()
+        .filter_map(|index| list.get(*index));
+    let before = episodes.filter_map(|episode| m.queue_before(episode));
     let before = quartile(before.map(|queue| queue.as_secs_f64()).collect(), 2);
     let before = before
         .map(Duration::from_secs_f64)

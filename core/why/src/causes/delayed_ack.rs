@@ -45,8 +45,9 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let extra = longest.saturating_sub(path);
     let round = m.rounds.get(attributed.round);
     let flight = round.map_or(0, |round| round.flight);
-    let trip = round.map(|round| round.trip.most);
-    let trip = trip.filter(|trip| *trip > path);
+    let trip = round
+        .map(|round| round.trip.most)
+        .filter(|trip| *trip > path);
     let text = clauses([
         in_flight(flight),
         trip.map(|trip| format!("ACK after {}", time(trip))),

@@ -29,7 +29,10 @@ pub(crate) fn note(m: &Measures<'_>) -> Option<f64> {
     let episodes = &m.sender_view.episodes;
     let was_repaired = m.sender_view.una > updates.ack && episodes.count == 0;
     let has_gap = episodes.hole.is_some_and(|hole| hole.start == updates.ack)
-        || episodes.list.iter().any(|one| one.start == updates.ack);
+        || episodes
+            .list
+            .iter()
+            .any(|episode| episode.start == updates.ack);
     (updates.count >= 3 && has_gap && !was_repaired && !m.uses_sack()).then_some(0.95)
 }
 

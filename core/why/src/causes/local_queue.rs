@@ -49,8 +49,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         ]);
         evidence.extend(Evidence::if_any(m, attributed.round, text));
     }
-    let lag = m.sender_view.lag_again.or(m.sender_view.lag);
-    let lag = lag.filter(|lag| !lag.waited.is_zero());
+    let lags = m.sender_view.lag_again.or(m.sender_view.lag);
+    let lag = lags.filter(|lag| !lag.waited.is_zero());
     let waited = lag.map(|lag| format!("waited {}", time(lag.waited)));
     if let Some(lag) = lag {
         let text = format!(

@@ -28,9 +28,11 @@ impl Losses {
 
     /// Selects those without a preceding queue, or all of them if a queue preceded each.
     pub fn without_queue(m: &Measures<'_>, attributed: &Attributed) -> Self {
-        let has_queue =
-            |one: &RecoveryEpisode| m.queue_before(one).is_some_and(|it| it > m.queue_step);
-        let some = Self::of_those(m, attributed, |one| !has_queue(one));
+        let has_queue = |episode: &RecoveryEpisode| {
+            m.queue_before(episode)
+                .is_some_and(|queue| queue > m.queue_step)
+        };
+        let some = Self::of_those(m, attributed, |episode| !has_queue(episode));
         match some.segments {
             0 => Self::of(m, attributed),
             _ => some,
@@ -46,17 +48,17 @@ impl Losses {
         let of = || {
             let episodes = attributed.episodes.iter();
             let all = episodes.filter_map(|index| list.get(*index));
-            all.filter(|one| keep(one))
+            all.filter(|episode| keep(episode))
         };
-        let segments: u64 = of().map(|one| one.again).sum();
+        let segments: u64 = of().map(|episode| episode.again).sum();
         let sent: u64 = m.rounds.iter().map(|round| round.sent).sum();
         Self {
             events: of().count() as u64,
             segments,
             one_in: (sent / m.mss())
                 .checked_div(segments)
-                .filter(|one| *one > 1),
-            shown: of().take(3).map(|one| shown(m, one)).collect(),
+                .filter(|segments| *segments > 1),
+            shown: of().take(3).map(|episode| shown(m, episode)).collect(),
         }
     }
 

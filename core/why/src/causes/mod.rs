@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn ids_are_unique_and_every_cause_says_what_it_is() {
         for (index, cause) in CAUSES.iter().enumerate() {
-            let is_first = CAUSES[..index].iter().all(|other| other.id != cause.id);
+            let is_first = CAUSES[..index].iter().all(|earlier| earlier.id != cause.id);
             assert!(is_first, "{}", cause.id);
             for text in [
                 cause.name,

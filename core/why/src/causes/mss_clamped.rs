@@ -165,8 +165,8 @@ fn in_use(m: &Measures<'_>) -> Explanation {
         cause,
         ..
     } = m.segment_size();
-    let allowed = allowed.unwrap_or_default();
-    let times = allowed as f64 / octets as f64;
+    let both_allow = allowed.unwrap_or_default();
+    let times = both_allow as f64 / octets as f64;
     let text = format!("{times:.1} times as many segments as the offered MSS needs");
     let mut evidence = vec![Evidence::figure(text)];
     if cause == SizeCause::Plateau {
@@ -177,8 +177,8 @@ fn in_use(m: &Measures<'_>) -> Explanation {
     Explanation {
         subject: format!("a small MSS ({octets} bytes)"),
         finding: format!(
-            "Full segments have {octets} bytes although both SYNs allow {allowed}: the sender takes \
-             {packet} for the path MTU."
+            "Full segments have {octets} bytes although both SYNs allow {both_allow}: the sender \
+             takes {packet} for the path MTU."
         ),
         evidence,
         fix: format!(

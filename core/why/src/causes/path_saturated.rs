@@ -31,7 +31,10 @@ pub(crate) const CAUSE: Cause = Cause {
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let index = attributed.round;
     let carried = flowing(attributed.rate());
-    let ethernet = m.ethernet.as_ref().and_then(|one| one.full(index));
+    let ethernet = m
+        .ethernet
+        .as_ref()
+        .and_then(|ethernet| ethernet.full(index));
     let mut evidence = vec![];
     if let Some(bits) = ethernet {
         let per = m.mss() + m.headers() + Ethernet::FRAME;

@@ -34,9 +34,10 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::without_queue(m, attributed);
-    let one_in = losses.one_in.map(|one| format!("1 in {one}"));
-    let lost = losses.summary("lost");
-    let lost = lost.map(|lost| subject(&lost, one_in.clone()) + ", not preceded by queue growth");
+    let one_in = losses.one_in.map(|segments| format!("1 in {segments}"));
+    let lost = losses
+        .summary("lost")
+        .map(|lost| subject(&lost, one_in.clone()) + ", not preceded by queue growth");
     let took = time(attributed.time);
     let finding = losses.sentence("lost").map_or_else(
         || format!("Recovery from losses without a queue, and the smaller window after it, took {took}."),

@@ -79,12 +79,12 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         .iter()
         .zip(waits_before(expiries))
         .take(14)
-        .map(|(one, waits)| {
-            let mut text = time(one.waited);
+        .map(|(expiry, waits)| {
+            let mut text = time(expiry.waited);
             if waits > 1 {
                 text += &format!(
                     " ({waits} waits of {}: {} not captured)",
-                    time(one.waited / u64::from(waits)),
+                    time(expiry.waited / u64::from(waits)),
                     counted(u64::from(waits) - 1, "packet"),
                 );
             }

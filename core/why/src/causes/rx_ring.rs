@@ -50,9 +50,10 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let segments = |start: u64, end: u64| (end - start).div_ceil(m.mss());
     let hole = m.sender_view.episodes.hole.filter(|_| note(m).is_some());
     let list = &m.sender_view.episodes.list;
-    let row = list.iter().map(|one| one.row).max().unwrap_or(0);
-    let stood = hole.and_then(|hole| hole.frozen);
-    let stood = stood.or_else(|| list.iter().find_map(|one| one.frozen));
+    let row = list.iter().map(|episode| episode.row).max().unwrap_or(0);
+    let stood = hole
+        .and_then(|hole| hole.frozen)
+        .or_else(|| list.iter().find_map(|episode| episode.frozen));
     let while_paused = match stood {
         Some(_) => " while the receiving application was not reading",
         None => " at or near the receiving host",

@@ -29,8 +29,9 @@ pub(crate) const CAUSE: Cause = Cause {
 pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let rate = flowing(attributed.rate());
     let window = m.window(attributed.round);
-    let shown = window.map(|(least, most)| format!("{} in this round", windows(least, most)));
-    let shown = shown.and_then(|text| Evidence::if_any(m, attributed.round, text));
+    let shown = window
+        .map(|(least, most)| format!("{} in this round", windows(least, most)))
+        .and_then(|text| Evidence::if_any(m, attributed.round, text));
     let mut evidence: Vec<Evidence> = shown.into_iter().collect();
     let fell = match window {
         Some((least @ 1.., _)) => format!("fell to {}", bytes(least)),

@@ -51,10 +51,10 @@ impl Evidence {
     pub(crate) fn of_timeouts(m: &Measures<'_>, most: usize) -> Vec<Self> {
         let expiries = m.sender_view.episodes.expiries.iter().take(most);
         expiries
-            .map(|one| {
-                let (place, waited) = (m.place(one.start), time(one.waited));
+            .map(|expiry| {
+                let (place, waited) = (m.place(expiry.start), time(expiry.waited));
                 let text = format!("byte {place} retransmitted after {waited}");
-                Self::new(one.packet, m.since_start(one.at), text)
+                Self::new(expiry.packet, m.since_start(expiry.at), text)
             })
             .collect()
     }
@@ -69,8 +69,9 @@ impl Evidence {
 
 /// Describes the RTT above its minimum; `None` if it was not above, or is unknown.
 pub(super) fn above(queue: Option<Duration>) -> Option<String> {
-    let queue = queue.filter(|queue| !queue.is_zero())?;
-    Some(format!("RTT {} above minimum", time(queue)))
+    queue
+        .filter(|queue| !queue.is_zero())
+        .map(|queue| format!("RTT {} above minimum", time(queue)))
 }
 
 /// Describes the RTT of a round above its minimum. The minimum itself is described if a missing

@@ -223,8 +223,8 @@ impl CounterAccount {
                 // One that is late does not make the next ones less due.
                 self.receiver_step = step.min(self.receiver_step.saturating_mul(2));
                 let time = step.as_secs_f64();
-                let waited = difference(&last, reading, |one| {
-                    one.app_not_reading.map(Duration::as_nanos)
+                let waited = difference(&last, reading, |reading| {
+                    reading.app_not_reading.map(Duration::as_nanos)
                 });
                 self.not_reading = waited.map(|waited| waited as f64 / 1e9 / time);
                 if self.sender.is_none() {
@@ -345,28 +345,28 @@ impl CounterAccount {
         let length = to.at.saturating_since(from.at);
         let time = length.as_secs_f64();
         let more = |of: fn(&Reading) -> Option<u64>| difference(from, to, of);
-        let acked = more(|one| one.bytes_acked.map(Bytes::as_u64));
-        let retransmitted = more(|one| one.total_retrans).unwrap_or(0);
+        let acked = more(|reading| reading.bytes_acked.map(Bytes::as_u64));
+        let retransmitted = more(|reading| reading.total_retrans).unwrap_or(0);
         let mut slice = Slice {
             start: from.at,
             length,
             waits: self.waits([first, from, to], length),
             cwnd_ends: from.cwnd_segments.zip(to.cwnd_segments),
             acked: acked.unwrap_or(0),
-            sent: more(|one| one.data_segs_out.or(one.segs_out))
-                .or_else(|| segments(to, more(|one| one.bytes_sent.map(Bytes::as_u64))))
+            sent: more(|reading| reading.data_segs_out.or(reading.segs_out))
+                .or_else(|| segments(to, more(|reading| reading.bytes_sent.map(Bytes::as_u64))))
                 .unwrap_or(0),
-            received: more(|one| one.bytes_received.map(Bytes::as_u64)).unwrap_or(0),
+            received: more(|reading| reading.bytes_received.map(Bytes::as_u64)).unwrap_or(0),
             retransmitted,
-            timeouts: more(|one| one.total_rto)
-                .or_else(|| more(|one| one.backoff))
+            timeouts: more(|reading| reading.total_rto)
+                .or_else(|| more(|reading| reading.backoff))
                 .unwrap_or(0),
-            spurious: more(|one| one.dsack_dups).unwrap_or(0),
-            reordered: more(|one| one.reord_seen).unwrap_or(0),
-            delivered: more(|one| one.delivered)
+            spurious: more(|reading| reading.dsack_dups).unwrap_or(0),
+            reordered: more(|reading| reading.reord_seen).unwrap_or(0),
+            delivered: more(|reading| reading.delivered)
                 .or_else(|| segments(to, acked))
                 .unwrap_or(0),
-            marked: more(|one| one.delivered_ce).unwrap_or(0),
+            marked: more(|reading| reading.delivered_ce).unwrap_or(0),
             ..Slice::default()
         };
         if to.bytes_acked != from.bytes_acked {
@@ -407,8 +407,10 @@ impl CounterAccount {
     fn on_received(&mut self, [from, to]: [&Reading; 2]) {
         let length = to.at.saturating_since(from.at);
         let time = length.as_secs_f64();
-        let received = difference(from, to, |one| one.bytes_received.map(Bytes::as_u64));
-        let received = received.unwrap_or(0);
+        let received = difference(from, to, |reading| {
+            reading.bytes_received.map(Bytes::as_u64)
+        })
+        .unwrap_or(0);
         // Whether a silent sender has no data, or waits, does not show here.
         let mut slice = Slice {
             start: from.at,
@@ -426,7 +428,7 @@ impl CounterAccount {
         let is_closed = window.map(|window| f64::from(u8::from(window == 0.0)));
         slice.zero_window.add(is_closed, time);
         slice.sample_receiver(Some(to), time, self.max_window);
-        slice.socket_drops = difference(from, to, |one| one.sock_drops).unwrap_or(0);
+        slice.socket_drops = difference(from, to, |reading| reading.sock_drops).unwrap_or(0);
         slice.app_not_reading.add(self.not_reading, time);
         self.sample_hosts(&mut slice, time);
         self.push(slice);
@@ -438,10 +440,10 @@ impl CounterAccount {
     fn waits(&mut self, [first, from, to]: [&Reading; 3], length: Duration) -> [Duration; WAITS] {
         let since = |of: fn(&Reading) -> Option<Duration>| Some(of(to)?.saturating_sub(of(first)?));
         let whole = to.at.saturating_since(first.at);
-        let idle = since(|one| one.busy).map(|busy| whole.saturating_sub(busy));
+        let idle = since(|socket| socket.busy).map(|busy| whole.saturating_sub(busy));
         let counted = [
-            (Wait::Window, since(|one| one.rwnd_limited)),
-            (Wait::Buffer, since(|one| one.sndbuf_limited)),
+            (Wait::Window, since(|socket| socket.rwnd_limited)),
+            (Wait::Buffer, since(|socket| socket.sndbuf_limited)),
             (Wait::Idle, idle),
         ];
         let mut waits = [Duration::ZERO; WAITS];
@@ -469,10 +471,10 @@ impl CounterAccount {
     /// Whether only the expiry of a timer can end the stall.
     fn is_stalled(&self, from: &Reading, to: &Reading) -> bool {
         let is_still = from.bytes_acked.is_some() && from.bytes_acked == to.bytes_acked;
-        let is_out = |one: &Reading| one.unacked.is_some_and(|segments| segments > 0);
-        let has_backed_off = [from, to]
-            .iter()
-            .any(|one| one.backoff.is_some_and(|times| times > 0) || one.ca_state == Some(4));
+        let is_out = |reading: &Reading| reading.unacked.is_some_and(|segments| segments > 0);
+        let has_backed_off = [from, to].iter().any(|reading| {
+            reading.backoff.is_some_and(|times| times > 0) || reading.ca_state == Some(4)
+        });
         let usual = to.rtt.unwrap_or_default() * 2 + Duration::from_millis(50);
         let waited = to.at.saturating_since(self.progress);
         is_still && is_out(from) && is_out(to) && (has_backed_off || waited > usual)
@@ -504,8 +506,7 @@ impl CounterAccount {
             _ => self.slices.push(step),
         }
         if self.slices.len() > self.max_slices {
-            let pairs = core::mem::take(&mut self.slices);
-            let mut pairs = pairs.into_iter();
+            let mut pairs = core::mem::take(&mut self.slices).into_iter();
             while let Some(mut one) = pairs.next() {
                 if let Some(next) = pairs.next() {
                     one.merge(&next);
@@ -558,8 +559,8 @@ impl Slice {
         self.local.add(local.map(|(local, all)| local / all), time);
         let fill = queued.zip(to.sndbuf.map(octets));
         self.buffer_fill
-            .add(fill.map(|(all, room)| all / room), time);
-        let idle = difference(from, to, |one| one.app_idle.map(Duration::as_nanos));
+            .add(fill.map(|(octets, room)| octets / room), time);
+        let idle = difference(from, to, |reading| reading.app_idle.map(Duration::as_nanos));
         self.app_idle
             .add(idle.map(|idle| idle as f64 / 1e9 / time), time);
     }
@@ -582,7 +583,7 @@ fn arrived(from: &Reading, receiver: &Reading, to: &Reading) -> Option<f64> {
         let [from, to] = [of(from)?, of(to)?].map(|bytes| bytes.as_u64() as f64);
         Some(from + (to - from) * part)
     };
-    let acked = between(|one| one.bytes_acked)?;
+    let acked = between(|reading| reading.bytes_acked)?;
     let flight = between(Reading::flight_size).filter(|flight| *flight > 0.0)?;
     let received = receiver.bytes_received?.as_u64() as f64;
     Some(((received - acked) / flight).clamp(0.0, 1.0))

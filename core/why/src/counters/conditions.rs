@@ -30,7 +30,9 @@ pub(super) enum Support {
 impl Support {
     /// Support of the cause with these conditions in a wait of a slice.
     pub fn of(conditions: &[Condition], features: &Features, wait: Wait) -> Self {
-        let held = conditions.iter().map(|one| (one.holds)(features, wait));
+        let held = conditions
+            .iter()
+            .map(|condition| (condition.holds)(features, wait));
         held.fold(Self::Shown, |support, holds| match (support, holds) {
             (Self::Refuted, _) | (_, Some(false)) => Self::Refuted,
             (Self::Open, _) | (_, None) => Self::Open,
@@ -47,8 +49,8 @@ pub(super) fn open<'a>(
 ) -> impl Iterator<Item = &'static str> + 'a {
     let open = conditions
         .iter()
-        .filter(move |one| (one.holds)(features, wait).is_none());
-    open.map(|one| one.name)
+        .filter(move |condition| (condition.holds)(features, wait).is_none());
+    open.map(|condition| condition.name)
 }
 
 /// A known value against its thresholds: `None` between them.
@@ -258,9 +260,9 @@ pub(super) const RATE_AT_BEST: Condition = Condition {
 pub(super) const PATH_FULL: Condition = Condition {
     name: "a queue lengthened the RTT, or segments were lost",
     holds: |f, wait| {
-        let queue = f.high(F::Queue, [0.03, 0.15]);
+        let queue_of_rtt = f.high(F::Queue, [0.03, 0.15]);
         let queue_ms = f.high(F::QueueMs, [0.1, 0.5]);
-        let queue = queue.zip(queue_ms).map(|both| match both {
+        let queue = queue_of_rtt.zip(queue_ms).map(|both| match both {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
             _ => None,

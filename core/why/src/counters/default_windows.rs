@@ -25,9 +25,9 @@ const DEFAULT_WINDOWS: [(u64, &str); 4] = [
 /// The system whose default this window is, within 3 %; `None` if no system has it.
 #[must_use]
 pub fn known_default(window: Bytes) -> Option<&'static str> {
-    let window = window.as_u64() as f64;
+    let octets = window.as_u64() as f64;
     let mut known = DEFAULT_WINDOWS.iter();
-    let is_near = |size: u64| (window / size as f64 - 1.0).abs() < 0.03;
+    let is_near = |size: u64| (octets / size as f64 - 1.0).abs() < 0.03;
     known
         .find(|(size, _)| is_near(*size))
         .map(|(_, text)| *text)

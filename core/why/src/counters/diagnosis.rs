@@ -147,7 +147,7 @@ fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait:
     }
 
     mean.iter_mut()
-        .for_each(|one| *one /= f64::max(total, 1e-12));
+        .for_each(|probability| *probability /= f64::max(total, 1e-12));
     debug_assert!(
         mean.iter().sum::<f64>() <= 1.0 + 1e-9,
         "probabilities of all entries are at most 1 together: {mean:?}"
@@ -286,13 +286,13 @@ impl CounterAccount {
         };
         let features = &features[attributed.largest.0];
         let conditions = COUNTER_CAUSES[entry].conditions;
-        let open = attributed.wait.map(|wait| open(conditions, features, wait));
-        let open = open
+        let names = attributed.wait.map(|wait| open(conditions, features, wait));
+        let unknown = names
             .into_iter()
             .flatten()
             .map(|name| format!("not known whether {name}"));
-        let evidence = explanation.evidence.into_iter().chain(open);
-        let evidence = evidence.filter(|text| !text.is_empty());
+        let texts = explanation.evidence.into_iter().chain(unknown);
+        let evidence = texts.filter(|text| !text.is_empty());
         Some(Verdict {
             cause,
             subject: subject(cause.name, explanation.figure),
@@ -323,19 +323,25 @@ impl CounterAccount {
     /// best of a slice.
     fn capacity(&self, m: &Measures, sum: &Account) -> Capacity {
         let mean = m.delivered as f64 / m.time.max(1e-9);
-        let full = COUNTER_CAUSES.iter().zip(&sum.entries);
-        let full = full.filter(|(entry, _)| entry.cause().is_busy_link);
-        let longest = full.map(|(_, one)| one).max_by_key(|one| one.time);
+        let longest = COUNTER_CAUSES
+            .iter()
+            .zip(&sum.entries)
+            .filter(|(entry, _)| entry.cause().is_busy_link)
+            .map(|(_, attributed)| attributed)
+            .max_by_key(|attributed| attributed.time);
         let enough = self.min_rtt.unwrap_or_default() * 4;
         // A path that is saturated seldom and with low probability does not show the capacity.
-        let is_enough = |one: &&Attributed| {
-            let seconds = one.time.as_secs_f64();
-            let is_shown = one.shown >= 0.5 * seconds;
-            one.time > enough && seconds >= 0.1 * m.time && one.weight >= 0.6 * seconds && is_shown
+        let is_enough = |attributed: &&Attributed| {
+            let seconds = attributed.time.as_secs_f64();
+            let is_shown = attributed.shown >= 0.5 * seconds;
+            attributed.time > enough
+                && seconds >= 0.1 * m.time
+                && attributed.weight >= 0.6 * seconds
+                && is_shown
         };
         let full = longest
             .filter(is_enough)
-            .map(|one| one.bytes / one.time.as_secs_f64())
+            .map(|attributed| attributed.bytes / attributed.time.as_secs_f64())
             .filter(|rate| *rate >= 0.95 * mean);
         let (best, source) = match (full, self.measured_path_rate(m)) {
             (Some(full), _) => (full, CapacitySource::FullLink),
@@ -376,9 +382,8 @@ impl CounterAccount {
         let window = self.next_window(m, sum);
         let first = COUNTER_CAUSES[sum.primary()?].cause();
         let mean = m.delivered as f64 / m.time.max(1e-9);
-        let path = self.measured_path_rate(m).filter(|path| *path > mean);
-        let path = path.filter(|_| !first.is_busy_link && !first.is_path);
-        let path = path.and_then(|path| {
+        let is_next = |path: &f64| *path > mean && !first.is_busy_link && !first.is_path;
+        let path = self.measured_path_rate(m).filter(is_next).and_then(|path| {
             Some(NextLimit {
                 cause: CAUSES[place("path-saturated")?],
                 rate: rate(path),
@@ -437,7 +442,7 @@ mod tests {
             }
             if let Some(diagnosis) = account.diagnose() {
                 prop_assert_eq!(diagnosis.contradiction(), None);
-                prop_assert!(diagnosis.verdicts.iter().all(|one| one.confidence < 0.9));
+                prop_assert!(diagnosis.verdicts.iter().all(|verdict| verdict.confidence < 0.9));
             }
         }
     }

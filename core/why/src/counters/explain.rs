@@ -192,8 +192,7 @@ impl Context<'_> {
             Some(_) => self.slice.rtt.value(),
             None => self.m.min_rtt,
         };
-        let allowed = self.window_bytes().zip(rtt);
-        let allowed = allowed.and_then(|(window, rtt)| {
+        let allowed = self.window_bytes().zip(rtt).and_then(|(window, rtt)| {
             Some(format!(
                 "{} per RTT of {} allows {}",
                 bytes(window),

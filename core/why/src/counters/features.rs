@@ -166,26 +166,28 @@ impl Measures {
     pub fn of(account: &CounterAccount) -> Self {
         let slices = &account.slices;
         let sum = |of: fn(&Slice) -> u64| slices.iter().map(of).fold(0, u64::saturating_add);
-        let time: f64 = slices.iter().map(|one| one.length.as_secs_f64()).sum();
+        let time: f64 = slices.iter().map(|slice| slice.length.as_secs_f64()).sum();
         let min_rtt = account.min_rtt.map(|rtt| rtt.as_secs_f64());
-        let queues = slices.iter().filter_map(|one| added(min_rtt, one));
+        let queues = slices.iter().filter_map(|slice| added(min_rtt, slice));
         let max_queue = queues.reduce(f64::max);
         let events = &account.losses.events;
-        let added_before = events.iter().filter_map(|one| Some(one.rtt? - min_rtt?));
+        let added_before = events
+            .iter()
+            .filter_map(|slice| Some(slice.rtt? - min_rtt?));
         let loss_queue = quartiles(added_before.map(|queue| queue.max(0.0)).collect());
-        let flights = quartiles(events.iter().filter_map(|one| one.flight).collect());
-        let retransmitted = sum(|one| one.retransmitted);
-        let sent = sum(|one| one.sent);
-        let delivered = sum(|one| one.delivered);
+        let flights = quartiles(events.iter().filter_map(|slice| slice.flight).collect());
+        let retransmitted = sum(|slice| slice.retransmitted);
+        let sent = sum(|slice| slice.sent);
+        let delivered = sum(|slice| slice.delivered);
         let count = account.losses.count as f64;
         let of = |part: u64, whole: f64| (whole > 0.0).then(|| part as f64 / whole);
-        let busy = slices.iter().filter(|one| one.share(Wait::Idle) < 0.5);
+        let busy = slices.iter().filter(|slice| slice.share(Wait::Idle) < 0.5);
         let rates = quartiles(busy.map(Slice::sound_rate).collect());
         let control = account.congestion.as_deref();
         Self {
             min_rtt,
             peak: slices.iter().map(Slice::sound_rate).fold(0.0, f64::max),
-            delivered: sum(|one| one.acked),
+            delivered: sum(|slice| slice.acked),
             time,
             loss_rate: of(retransmitted, sent as f64).unwrap_or(0.0),
             loss_queue: loss_queue.map(|[_, middle, _]| middle),
@@ -195,14 +197,14 @@ impl Measures {
             loss_flight_spread: flights.filter(|_| events.len() >= 3).and_then(spread),
             loss_row: of(account.losses.segments, count),
             rate_spread: rates.and_then(spread),
-            timeouts: of(sum(|one| one.timeouts), count),
-            spurious: of(sum(|one| one.spurious), retransmitted as f64),
-            reordered: of(sum(|one| one.reordered), retransmitted as f64),
-            marked: of(sum(|one| one.marked), delivered as f64),
+            timeouts: of(sum(|slice| slice.timeouts), count),
+            spurious: of(sum(|slice| slice.spurious), retransmitted as f64),
+            reordered: of(sum(|slice| slice.reordered), retransmitted as f64),
+            marked: of(sum(|slice| slice.marked), delivered as f64),
             longest_stall: longest_stall(slices),
             retransmitted,
             events: account.losses.count,
-            host_drops: of(sum(|one| one.host_drops), retransmitted as f64),
+            host_drops: of(sum(|slice| slice.host_drops), retransmitted as f64),
             is_model: control.map(kernel_control::is_rate_based),
             held: HeldWindow::of(account),
         }
@@ -239,10 +241,10 @@ impl Measures {
         let knows_window = account.max_window > Bytes::ZERO;
         let is_default = truth(known_default(account.max_window).is_some());
         let held = match &self.held {
+            _ if !account.is_coarse() => None,
             Some(held) => held.holds(slice),
             None => slice.rtt.value().and(Some([0.0; 2])),
         };
-        let held = held.filter(|_| account.is_coarse());
         let max_queue = most(account.max_send_queue);
         [
             (F::Coarse, truth(account.is_coarse())),
@@ -271,8 +273,10 @@ impl Measures {
         // The only slice is at the best rate whatever limits it.
         let has_others = account.slices.len() > 1;
         let of_peak = over(rate, Some(self.peak)).filter(|_| has_others);
-        let growth = slice.cwnd_ends.filter(|ends| ends.0 > 0 && ends.1 > 0);
-        let growth = growth.map(|(from, to)| libm::log(to as f64 / from as f64));
+        let growth = slice
+            .cwnd_ends
+            .filter(|ends| ends.0 > 0 && ends.1 > 0)
+            .map(|(from, to)| libm::log(to as f64 / from as f64));
         let bbr = self.is_model == Some(true);
         [
             (F::CwndFill, slice.cwnd_fill.value()),
@@ -314,7 +318,7 @@ impl Measures {
         let until = (index + near + 1).min(account.slices.len());
         let around = &account.slices[index.saturating_sub(near)..until];
         let sum = |of: fn(&Slice) -> u64| Some(around.iter().map(of).sum::<u64>() as f64);
-        let here = over(sum(|one| one.retransmitted), sum(|one| one.sent));
+        let here = over(sum(|slice| slice.retransmitted), sum(|slice| slice.sent));
         let has_loss = |value: Option<f64>| value.filter(|_| self.retransmitted > 0);
         let queue_ms = self.loss_queue.map(|queue| queue * 1e3);
         [
@@ -382,7 +386,7 @@ fn added(min_rtt: Option<f64>, slice: &Slice) -> Option<f64> {
 fn stalled(slices: &[Slice]) -> impl Iterator<Item = f64> + '_ {
     slices
         .iter()
-        .map(|one| one.waits[Wait::Stalled as usize].as_secs_f64())
+        .map(|slice| slice.waits[Wait::Stalled as usize].as_secs_f64())
 }
 
 /// Returns the longest contiguous wait for a timer, in seconds.

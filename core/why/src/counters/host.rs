@@ -97,8 +97,10 @@ impl HostUse {
         };
         let more = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
         let cores = from.cores.iter().zip(&to.cores);
-        let busiest = cores.clone().filter_map(|(from, to)| busy(from, to));
-        let busiest = busiest.max_by(|a, b| a.0.total_cmp(&b.0));
+        let busiest = cores
+            .clone()
+            .filter_map(|(from, to)| busy(from, to))
+            .max_by(|a, b| a.0.total_cmp(&b.0));
         let total = |cores: &[CoreTimes], of: fn(&CoreTimes) -> Duration| {
             cores.iter().map(|core| of(core).as_secs_f64()).sum::<f64>()
         };

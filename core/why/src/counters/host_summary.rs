@@ -114,8 +114,8 @@ impl HostSummary {
         let time = to.at.saturating_since(from.at);
         let more = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
         let core = |to: &CoreTimes| {
-            let from = from.cores.iter().find(|from| from.number == to.number)?;
-            CoreShares::between(from, to)
+            let mut before = from.cores.iter();
+            CoreShares::between(before.find(|from| from.number == to.number)?, to)
         };
         (!time.is_zero()).then(|| Self {
             cores: to.cores.iter().filter_map(core).collect(),

@@ -86,8 +86,9 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let scored: Vec<Option<(f64, Support)>> = scored.collect();
     let is_shown = |(_, support): &(f64, Support)| *support == Support::Shown;
     let has_shown = MEASURED.contains(&wait) && scored.iter().flatten().any(is_shown);
-    let remaining = |one: &Option<(f64, Support)>| {
-        one.filter(|one| !has_shown || is_shown(one))
+    let remaining = |scored: &Option<(f64, Support)>| {
+        scored
+            .filter(|scored| !has_shown || is_shown(scored))
             .map(|(score, _)| score)
     };
     let scores: Vec<Option<f64>> = scored.iter().map(remaining).collect();
@@ -115,7 +116,7 @@ fn score(
     (features, places): (&Features, &Places),
     wait: Wait,
 ) -> Option<f64> {
-    let (_, bias) = weights.waits.iter().find(|(one, _)| *one == wait)?;
+    let (_, bias) = weights.waits.iter().find(|(named, _)| *named == wait)?;
     if let Some(needed) = entry.needs {
         features.value(needed).filter(|value| *value > 0.0)?;
     }

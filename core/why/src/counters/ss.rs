@@ -234,7 +234,7 @@ impl SsSnapshot {
     /// Finds the connection of a socket in this run.
     fn find(&self, socket: &Socket) -> Option<&Socket> {
         let mut sockets = self.sockets.iter();
-        sockets.find(|one| one.local == socket.local && one.peer == socket.peer)
+        sockets.find(|candidate| candidate.local == socket.local && candidate.peer == socket.peer)
     }
 }
 
@@ -267,7 +267,9 @@ pub fn set_times(looks: &mut [SsSnapshot]) -> Times {
         }
         let look = &mut looks[index];
         look.at = Some(now);
-        look.sockets.iter_mut().for_each(|one| one.reading.at = now);
+        look.sockets
+            .iter_mut()
+            .for_each(|socket| socket.reading.at = now);
     }
     if is_printed || looks.len() > 1 {
         times
@@ -316,8 +318,7 @@ fn time(words: &[&str]) -> Option<Instant> {
         let clock = word.rsplit_once('T').map_or(*word, |(_, clock)| clock);
         let mut parts = clock.trim_end_matches('Z').split(':');
         let (hours, minutes) = (seconds(parts.next()?)?, seconds(parts.next()?)?);
-        let last = parts.next()?;
-        let last = last.split(['+', '-']).next()?;
+        let last = parts.next()?.split(['+', '-']).next()?;
         parts.next().is_none().then_some(())?;
         Some(hours * 3600.0 + minutes * 60.0 + seconds(last)?)
     })?;
@@ -413,8 +414,8 @@ impl Socket {
                 self.put(name, number * unit);
             }
         } else if let Some((_, name)) = TIMES.iter().find(|(known, _)| *known == item) {
-            let value = value.split('(').next().unwrap_or_default();
-            if let Some(ms) = value.strip_suffix("ms").and_then(number) {
+            let time = value.split('(').next().unwrap_or_default();
+            if let Some(ms) = time.strip_suffix("ms").and_then(number) {
                 self.put(name, ms * 1e3);
             }
         } else {

@@ -32,7 +32,7 @@ pub(super) fn crowding(m: &Measures<'_>) -> Option<f64> {
     // The first ends slow start, in which any queue grows.
     let later = m.sender_view.episodes.list.get(1..).unwrap_or_default();
     let mut sum = None;
-    for episode in later.iter().filter(|one| !one.is_repeated()) {
+    for episode in later.iter().filter(|episode| !episode.is_repeated()) {
         let trip = episode.punctual_trip;
         let Some(usual) = around(m, episode).filter(|_| !trip.is_zero()) else {
             continue;
@@ -52,13 +52,13 @@ fn around(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<Duration> {
     // Between losses a flow's own queue only grows: with a permanent queue, any loss finds it
     // longer than before.
     let some = Duration::from_secs_f64(2.0 * m.mss() as f64 / m.line?.max(1.0));
-    let min = near.iter().filter_map(|one| one.trip.least).min()?;
+    let min = near.iter().filter_map(|round| round.trip.least).min()?;
     if min > m.base + some + NOISE {
         return None;
     }
     let sum = near
         .iter()
-        .fold(Duration::ZERO, |sum, one| sum + one.trip.sum);
-    let count: u64 = near.iter().map(|one| one.trip.count).sum();
+        .fold(Duration::ZERO, |sum, round| sum + round.trip.sum);
+    let count: u64 = near.iter().map(|round| round.trip.count).sum();
     (count >= 8).then(|| (sum / count).saturating_sub(m.base))
 }

@@ -69,16 +69,20 @@ impl Ethernet {
                 continue;
             }
             let near = &m.rounds[from..=index];
-            let nominal = |rate: f64| SPEEDS.into_iter().find(|one| SAME.contains(&(rate / one)));
+            let nominal = |rate: f64| {
+                SPEEDS
+                    .into_iter()
+                    .find(|speed| SAME.contains(&(rate / speed)))
+            };
             // With few packets in an RTT, pauses do not show.
             let has_pauses = (time(near) / packets as f64) * 4.0 < m.base.as_secs_f64()
                 && (from..=index).any(|index| m.busy(index) < BUSY);
             let rate = rate(near) * 8.0 * share;
             if let Some(speed) = nominal(rate).filter(|_| !has_pauses) {
-                let found = found.get_or_insert_with(|| Self {
+                let ethernet = found.get_or_insert_with(|| Self {
                     speeds: alloc::vec![0.0; m.rounds.len()],
                 });
-                found.speeds[from..=index].fill(speed);
+                ethernet.speeds[from..=index].fill(speed);
             }
             (from, packets) = (index + 1, 0);
         }
@@ -99,5 +103,8 @@ fn rate(rounds: &[Round]) -> f64 {
 
 /// Returns the duration of these rounds in seconds.
 fn time(rounds: &[Round]) -> f64 {
-    rounds.iter().map(|one| one.length().as_secs_f64()).sum()
+    rounds
+        .iter()
+        .map(|round| round.length().as_secs_f64())
+        .sum()
 }

@@ -115,8 +115,9 @@ mod tests {
                 continue;
             }
             let start = segment * MSS;
-            let loss_burst = loss_burst.get_or_insert(LossBurst::new(start, segments * MSS));
-            loss_burst.on_lost(start, start + MSS, MSS);
+            loss_burst
+                .get_or_insert(LossBurst::new(start, segments * MSS))
+                .on_lost(start, start + MSS, MSS);
         }
         loss_burst?.share_passed(MSS)
     }

@@ -167,34 +167,36 @@ impl LossPattern {
             later.iter().filter_map(pick).collect()
         };
         let share = |pick: fn(&LossMeasures) -> Option<bool>| {
-            let known = of(&|one| pick(one).map(|is| f64::from(u8::from(is))));
+            let known = of(&|loss| pick(loss).map(|is| f64::from(u8::from(is))));
             (known.len() >= 2).then(|| known.iter().sum::<f64>() / known.len() as f64)
         };
         let sent: u64 = m.rounds.iter().map(|round| round.sent).sum();
         let again: u64 = m.rounds.iter().map(|round| round.again).sum();
-        let timeouts: u64 = list.iter().map(|one| one.timeouts).sum();
-        let spurious: f64 = list.iter().map(|one| needless(m, one) as f64).sum();
-        let queued = m.losses.iter().filter_map(|one| one.queue_of_max);
-        let queued = queued.filter(|part| *part >= LONG).count();
-        let flights = events.iter().map(|one| one.first.flight as f64);
+        let timeouts: u64 = list.iter().map(|episode| episode.timeouts).sum();
+        let spurious: f64 = list.iter().map(|episode| needless(m, episode) as f64).sum();
+        let queues = m.losses.iter().filter_map(|loss| loss.queue_of_max);
+        let queued = queues.filter(|part| *part >= LONG).count();
+        let flights = events.iter().map(|event| event.first.flight as f64);
         let (rate_variation, amount_variation) = rhythm(&events);
         Self {
             evenness: evenness(flights.collect()),
             rate_variation,
             amount_variation,
             rows: ratio(
-                events.iter().filter(|one| one.again >= 2).count() as f64,
+                events.iter().filter(|event| event.again >= 2).count() as f64,
                 events.len() as f64,
             ),
             queued: ratio(queued as f64, list.len() as f64),
-            tight: share(|one| one.is_tight),
-            loose: share(|one| one.is_loose),
-            fill: quartile(of(&|one| one.fill), 2),
-            fill_low: quartile(of(&|one| one.fill), 1),
-            queue_even: evenness(of(&|one| one.queue_of_base)),
-            queue_low: quartile(of(&|one| one.queue_of_max), 1),
+            tight: share(|loss| loss.is_tight),
+            loose: share(|loss| loss.is_loose),
+            fill: quartile(of(&|loss| loss.fill), 2),
+            fill_low: quartile(of(&|loss| loss.fill), 1),
+            queue_even: evenness(of(&|loss| loss.queue_of_base)),
+            queue_low: quartile(of(&|loss| loss.queue_of_max), 1),
             crowding: crowding(m),
-            burst_passed: list.first().and_then(|one| loss_burst::passed(m, one)),
+            burst_passed: list
+                .first()
+                .and_then(|episode| loss_burst::passed(m, episode)),
             later: later.len(),
             loss_rate: again as f64 * m.mss() as f64 / (sent.max(m.mss())) as f64,
             timeouts: ratio(timeouts as f64, list.len() as f64),
@@ -211,7 +213,7 @@ fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
     if !m.view.is_near_sender() || later.len() < 2 {
         return None;
     }
-    let queues = later.iter().filter_map(|one| m.queue_before(one));
+    let queues = later.iter().filter_map(|episode| m.queue_before(episode));
     let queues: Vec<f64> = queues.map(|queue| queue.as_secs_f64()).collect();
     let low = quartile(queues.clone(), 1)?;
     let high = quartile(queues.clone(), 3)?;
@@ -228,7 +230,7 @@ pub(crate) fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     let proven = one.spurious.max(one.overtaken).max(one.early);
     // Lost ACKs and timers cause spurious retransmissions as well.
     let mut list = m.sender_view.episodes.list.iter();
-    let is_reordered = list.any(|one| one.overtaken > 0);
+    let is_reordered = list.any(|episode| episode.overtaken > 0);
     if m.view == CapturePoint::Receiver && is_reordered && one.timeouts == 0 {
         proven.max(one.needless)
     } else {
@@ -254,9 +256,9 @@ pub(crate) fn is_harmless(m: &Measures<'_>, index: usize) -> bool {
         .partition_point(|round| round.start < episode.until);
     let is_before_next = |round: &&Round| next.is_none_or(|next| round.end <= next.at);
     let between = || m.rounds[later..].iter().take_while(is_before_next);
-    let flights = between().map(|round| round.flight);
-    let flights = flights.chain(next.map(|next| next.flight));
-    let is_kept = flights
+    let is_kept = between()
+        .map(|round| round.flight)
+        .chain(next.map(|next| next.flight))
         .min()
         .is_some_and(|flight| flight * 10 >= episode.flight * 9);
     let is_level = |round: &Round| {
@@ -383,9 +385,8 @@ impl Measures<'_> {
         let next = sender_view
             .gaps
             .partition_point(|gap| gap.end <= episode.start);
-        let gap = sender_view.gaps.get(next);
-        let gap = gap.filter(|gap| gap.start <= episode.start)?;
-        Some((sender_view, gap))
+        let after = sender_view.gaps.get(next)?;
+        (after.start <= episode.start).then_some((sender_view, after))
     }
 
     /// Returns the fate of an episode's first segment between two captures.
@@ -407,16 +408,16 @@ impl Measures<'_> {
                 && round.again == 0
                 && round.spent_in(State::Idle).is_zero()
         };
-        let from = (index.saturating_sub(AROUND)..index).rev();
-        let from = from.take_while(is_same).last().unwrap_or(index);
-        let until = index..(index + AROUND + 1).min(self.rounds.len());
-        let until = until.take_while(is_same).last().unwrap_or(index);
-        let near = &self.rounds[from..=until];
+        let before = (index.saturating_sub(AROUND)..index).rev();
+        let since = index..(index + AROUND + 1).min(self.rounds.len());
+        let first = before.take_while(is_same).last().unwrap_or(index);
+        let last = since.take_while(is_same).last().unwrap_or(index);
+        let near = &self.rounds[first..=last];
         let steps = near.len() - 1;
         let up = near
             .windows(2)
-            .filter(|pair| pair[1].flight > pair[0].flight);
-        let up = up.count();
+            .filter(|pair| pair[1].flight > pair[0].flight)
+            .count();
         let trips: u64 = near.iter().map(|round| round.count).sum();
         let grown = near[steps].flight.saturating_sub(near[0].flight) as f64;
         let is_shown = steps >= MIN_STEPS;

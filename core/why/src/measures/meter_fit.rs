@@ -32,7 +32,7 @@ impl MeterFit {
             (a.over + a.spread / 8.0).total_cmp(&(b.over + b.spread / 8.0))
         })?;
         let episodes = m.sender_view.episodes.list.iter();
-        let queues = episodes.filter_map(|one| m.queue_before(one));
+        let queues = episodes.filter_map(|episode| m.queue_before(episode));
         let median = quartile(queues.map(|queue| queue.as_secs_f64()).collect(), 2);
         Some(Self {
             rate: rate / line,

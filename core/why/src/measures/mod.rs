@@ -206,7 +206,7 @@ impl<'a> Measures<'a> {
             self.meter = MeterFit::of(self);
             self.losses = episodes
                 .iter()
-                .map(|one| LossMeasures::of(self, one))
+                .map(|episode| LossMeasures::of(self, episode))
                 .collect();
             self.pattern = LossPattern::of(self);
         }

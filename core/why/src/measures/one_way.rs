@@ -36,14 +36,14 @@ impl OneWay {
             return way;
         }
         let tick = round_tick(passed / f64::from(ticks));
-        let late = |one: Stamp| {
-            let here = one.at.saturating_since(first.at).as_nanos() as f64;
-            here - f64::from(one.val.wrapping_sub(first.val)) * tick
+        let late = |sent: Stamp| {
+            let here = sent.at.saturating_since(first.at).as_nanos() as f64;
+            here - f64::from(sent.val.wrapping_sub(first.val)) * tick
         };
         let all = rounds.iter().filter_map(stamp).map(late);
         let min = all.fold(f64::MAX, f64::min);
         for (place, round) in way.late.iter_mut().zip(rounds) {
-            *place = stamp(round).map(|one| Duration::from_nanos((late(one) - min) as u64));
+            *place = stamp(round).map(|sent| Duration::from_nanos((late(sent) - min) as u64));
         }
         way.tick = Duration::from_nanos(tick as u64);
         way

@@ -80,17 +80,21 @@ impl Capacity {
     pub(crate) fn attributed(measures: &Measures<'_>, full: &[&Attributed]) -> Self {
         let enough = measures.base * 4;
         let mean = measures.mean_rate();
-        let longest = full.iter().max_by_key(|one| one.time);
-        let is_shown = |one: &&&Attributed| {
-            let is_line = |line: f64| (0.85..1.15).contains(&ratio(one.rate(), line));
-            one.time * 10 >= measures.duration * 3 || measures.line.is_some_and(is_line)
+        let longest = full.iter().max_by_key(|attributed| attributed.time);
+        let is_shown = |attributed: &&&Attributed| {
+            let is_line = |line: f64| (0.85..1.15).contains(&ratio(attributed.rate(), line));
+            attributed.time * 10 >= measures.duration * 3 || measures.line.is_some_and(is_line)
         };
         longest
-            .filter(|one| one.time >= enough && one.rate() > 0.0 && one.rate() >= 0.95 * mean)
+            .filter(|attributed| {
+                attributed.time >= enough
+                    && attributed.rate() > 0.0
+                    && attributed.rate() >= 0.95 * mean
+            })
             .filter(is_shown)
             .map_or_else(
                 || Self::at_least(measures),
-                |one| Self::full_link(one.rate().max(mean)),
+                |attributed| Self::full_link(attributed.rate().max(mean)),
             )
     }
 
@@ -143,7 +147,7 @@ pub(super) fn view_and_base(
     let rounds = sender_view.rounds.as_slice();
     let shortest = rounds.iter().filter_map(|round| round.trip.least).min();
     let handshake = connection.direction(sender_view.side).round_trips().min();
-    let trip = shortest.map(|trip| handshake.map_or(trip, |other| trip.min(other)));
+    let trip = shortest.map(|trip| handshake.map_or(trip, |syn| trip.min(syn)));
     let view = match inferred_view(connection, sender_view) {
         CapturePoint::Sender if waits_before(sender_view, trip) => CapturePoint::Middle,
         view => view,
@@ -153,8 +157,8 @@ pub(super) fn view_and_base(
     }
     // The handshake may have waited for an address to be resolved.
     let means = rounds.iter().filter_map(|round| round.turn.mean());
-    let usual = quartile(means.map(Duration::as_secs_f64).collect(), 2);
-    let usual = usual.map(Duration::from_secs_f64);
+    let median = quartile(means.map(Duration::as_secs_f64).collect(), 2);
+    let usual = median.map(Duration::from_secs_f64);
     let turn = match (sender_view.turn, usual) {
         (Some(handshake), Some(usual)) if handshake > usual * 2 + RESOLUTION => Some(usual),
         (handshake, usual) => handshake.or(usual),
@@ -186,8 +190,7 @@ pub(super) fn peak_rate(rounds: &[Round], mss: u64, least: Duration) -> f64 {
             && round.spent_in(State::Timeout).is_zero()
     };
     let long = least + least / 2;
-    let pairs = rounds.windows(2);
-    let pairs = pairs.filter(|pair| pair.iter().all(is_whole));
+    let pairs = rounds.windows(2).filter(|pair| pair.iter().all(is_whole));
     let rates = pairs.filter_map(|pair| {
         let time = pair[0].length() + pair[1].length();
         let acked = (pair[0].acked + pair[1].acked) as f64;
@@ -228,15 +231,15 @@ pub(super) fn dispersion_rate(
 ) -> Option<f64> {
     let data = sender_view.data_spacing.rate();
     let acks = sender_view.ack_spacing.rate();
-    let all = match (pair, view) {
+    let rates = match (pair, view) {
         (Some(pair), _) => [pair.sender_view.data_spacing.rate(), None],
         (None, CapturePoint::Receiver) => [data, None],
         // The bottleneck may be on either side of the capture point: both have to show.
         (None, CapturePoint::Middle) => [data.and(acks), acks.and(data)],
         (None, _) => [acks, None],
     };
-    let all = all.into_iter().flatten();
-    all.filter(|rate| *rate >= 0.9 * peak).reduce(f64::min)
+    let known = rates.into_iter().flatten();
+    known.filter(|rate| *rate >= 0.9 * peak).reduce(f64::min)
 }
 
 /// Returns the RTT of the whole path in each round.
@@ -273,7 +276,9 @@ pub(super) fn queue_max(measures: &Measures<'_>) -> Duration {
     let trips = measures.trips.iter().flatten().max().copied();
     let max = trips.unwrap_or_default().saturating_sub(measures.base);
     let episodes = &measures.sender_view.episodes.list;
-    let before = episodes.iter().filter_map(|one| measures.queue_before(one));
+    let before = episodes
+        .iter()
+        .filter_map(|episode| measures.queue_before(episode));
     max.max(before.max().unwrap_or_default())
 }
 

@@ -83,8 +83,8 @@ impl Measures<'_> {
         let near = self.around(index, 4, 4);
         let flights = || {
             near.iter()
-                .filter(|one| one.segments > 0)
-                .map(|one| one.flight)
+                .filter(|round| round.segments > 0)
+                .map(|round| round.flight)
         };
         let (low, high) = (flights().min()?, flights().max()?);
         (flights().count() >= 4).then(|| ratio((high - low) as f64, high as f64))
@@ -93,7 +93,7 @@ impl Measures<'_> {
     /// Returns the growth of the flight over the following rounds, in doublings per RTT.
     pub fn flight_growth(&self, index: usize) -> Option<f64> {
         let near = self.around(index, 2, 4);
-        let first = near.iter().position(|one| one.flight > 0)?;
+        let first = near.iter().position(|round| round.flight > 0)?;
         let (first, last) = (&near[first], near.last()?);
         let trips: u64 = near.iter().map(|round| round.count).sum();
         let grown = ratio(last.flight as f64, first.flight as f64);

@@ -154,21 +154,23 @@ impl Meter {
             return;
         }
         let start = lower_half(start);
-        let place = self.recent.partition_point(|one| !one.end.is_after(start));
-        let begin = place.checked_sub(1).map(|before| self.recent[before].end);
-        let Some(one) = self.recent.get_mut(place) else {
+        let place = self
+            .recent
+            .partition_point(|sent| !sent.end.is_after(start));
+        let end_before = place.checked_sub(1).map(|before| self.recent[before].end);
+        let Some(sent) = self.recent.get_mut(place) else {
             return;
         };
-        let begin = begin.unwrap_or(one.end - one.octets);
+        let begin = end_before.unwrap_or(sent.end - sent.octets);
         let Ok(before) = u32::try_from(start.distance_from(begin)) else {
             return;
         };
-        one.before = if one.lost == 0 {
+        sent.before = if sent.lost == 0 {
             before
         } else {
-            one.before.min(before)
+            sent.before.min(before)
         };
-        one.lost = one.lost.saturating_add(octets as u32).min(one.octets);
+        sent.lost = sent.lost.saturating_add(octets as u32).min(sent.octets);
     }
 
     /// Logs the departures up to the last loss, at the end of a recovery.
@@ -312,8 +314,8 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_for_more_than_five_is_explained_by_a_meter() {
-        let fit = bursts(|place, _| place >= 5).fit(1e6, MSS);
-        let fit = fit.expect("losses enough");
+        let losses = bursts(|place, _| place >= 5);
+        let fit = losses.fit(1e6, MSS).expect("losses enough");
         assert!(fit.over < 0.01 && fit.spread < 0.01, "{fit:?}");
         assert!((fit.depth - 5.0 * MSS as f64).abs() < 1.0, "{fit:?}");
     }

@@ -172,7 +172,7 @@ proptest! {
         plain.say(90_000_000, SERVER, 1, 1, 0);
         marked.say(90_000_000, SERVER, 1, 1, 0);
         if plain.packets.iter().any(|packet| packet.payload_len > 0) {
-            let both = [plain, marked].map(|all| formatted(&all.sender_view(CLIENT)));
+            let both = [plain, marked].map(|capture| formatted(&capture.sender_view(CLIENT)));
             prop_assert_eq!(&both[0], &both[1]);
         }
     }
@@ -272,7 +272,11 @@ fn a_capture_of_super_segments_alone_counts_segments_and_not_bytes() {
     assert_eq!(again.sum::<u64>(), 5 * 3);
     let episodes = &sender_view.episodes.list;
     assert_eq!(episodes.len(), 5);
-    assert!(episodes.iter().all(|one| (one.again, one.row) == (3, 3000)));
+    assert!(
+        episodes
+            .iter()
+            .all(|episode| (episode.again, episode.row) == (3, 3000))
+    );
 }
 
 /// A minute of silence with everything acknowledged, then the last segment is retransmitted.

@@ -167,8 +167,8 @@ impl SenderView {
     /// Records that the segment does not echo an acknowledgment that had passed.
     #[cold]
     fn note_lag(&mut self, shown: &AnalyzedPacket<'_>, unknown: &Tick) {
-        let waited = shown.packet.at.saturating_since(unknown.at);
-        let waited = waited.saturating_sub(self.turn.unwrap_or_default());
+        let since = shown.packet.at.saturating_since(unknown.at);
+        let waited = since.saturating_sub(self.turn.unwrap_or_default());
         let is_again = shown.verdict.kinds.is_retransmission();
         let lag = Lag {
             packet: shown.number,
@@ -365,8 +365,9 @@ impl SenderView {
         // If acknowledgments are close together, any segment closely follows one of them; a kernel
         // responds in 10 to 120 us. Away from the sender the turnaround is known less exactly.
         let share = if self.is_near() { 4 } else { 8 };
-        let at_once = (trip / 100).min(self.ack_every / share);
-        let at_once = at_once.max(Self::at_once(self.turn));
+        let at_once = (trip / 100)
+            .min(self.ack_every / share)
+            .max(Self::at_once(self.turn));
         let is_clocked = since_ack <= at_once;
         if is_clocked {
             self.round.clocked += octets;

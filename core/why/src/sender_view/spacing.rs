@@ -68,10 +68,10 @@ impl Spacing {
             if self.usual[place].count > self.usual[0].count {
                 self.usual.swap(0, place);
             }
-        } else if let Some(free) = self.usual.iter_mut().find(|one| one.count == 0) {
+        } else if let Some(free) = self.usual.iter_mut().find(|usual| usual.count == 0) {
             *free = Usual { each, count: 1 };
         } else {
-            self.usual.iter_mut().for_each(|one| one.count -= 1);
+            self.usual.iter_mut().for_each(|usual| usual.count -= 1);
         }
         let each = self.usual[0].each;
         let of = |share: u64| {
@@ -89,10 +89,15 @@ impl Spacing {
 
     /// Returns the shortest frequent distance, in nanoseconds per [`Self::UNIT`] bytes.
     fn each(&self) -> Option<u64> {
-        let most = self.usual.iter().map(|one| one.count).max().unwrap_or(0);
+        let most = self
+            .usual
+            .iter()
+            .map(|usual| usual.count)
+            .max()
+            .unwrap_or(0);
         let least = (most / Self::LEAST_SHARE).max(Self::LEAST_OFTEN);
-        let often = self.usual.iter().filter(|one| one.count >= least);
-        often.map(|one| one.each).min()
+        let often = self.usual.iter().filter(|usual| usual.count >= least);
+        often.map(|usual| usual.each).min()
     }
 
     /// Returns the rate in bytes per second.

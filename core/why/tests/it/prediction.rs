@@ -145,16 +145,16 @@ proptest! {
                     let outlined = outlines.of(short.table(), 0, side);
                     prop_assert_eq!(outlined, short.capture_context(0, side));
                 }
-                let both = [&short, &long].map(|one| format!("{:?}", one.diagnose(0)));
+                let both = [&short, &long].map(|watcher| format!("{:?}", watcher.diagnose(0)));
                 prop_assert_eq!(&both[0], &both[1]);
             }
         }
-        let both = [&short, &long].map(|one| format!("{:?}", one.diagnose(0)));
+        let both = [&short, &long].map(|watcher| format!("{:?}", watcher.diagnose(0)));
         prop_assert_eq!(&both[0], &both[1]);
         for side in Side::BOTH {
             prop_assert_eq!(outlines.of(short.table(), 0, side), short.capture_context(0, side));
         }
-        let both = [&mut short, &mut long].map(|one| format!("{:?}", one.conclude(0)));
+        let both = [&mut short, &mut long].map(|watcher| format!("{:?}", watcher.conclude(0)));
         prop_assert_eq!(&both[0], &both[1]);
     }
 }
