@@ -10,6 +10,8 @@
 #![deny(missing_docs)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 pub mod growth;
 
@@ -24,6 +26,7 @@ pub const SCHEMA: &str = "gigatcp.run/5";
 
 /// One call of `gigatcp run`: a plan and all its series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRecord {
     /// `gigatcp.run/5`.
     pub schema: String,
@@ -60,6 +63,7 @@ impl RunRecord {
 
 /// One series, run once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SeriesRecord {
     /// Identifier within the plan, e.g. `cubic-100-60MB`.
     pub name: String,
@@ -119,6 +123,7 @@ pub struct SeriesRecord {
 
 /// Start times of a test between two hosts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestRecord {
     /// Time at which data began to flow, in milliseconds since 1970.
     pub started_unix_ms: u64,
@@ -133,6 +138,7 @@ pub struct TestRecord {
 /// Loopback ceiling of the host that ran a test. It was measured with the same block size and
 /// number of streams.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CeilingRecord {
     /// TCP throughput over the host's loopback, in bit/s.
     pub loopback_bps: u64,
@@ -144,6 +150,7 @@ pub struct CeilingRecord {
 
 /// Further seeds of a series. They are run because loss is random and one seed saw few loss events.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FurtherRecord {
     /// Random parts of the series, one line each.
     pub random: Vec<String>,
@@ -160,6 +167,7 @@ pub struct FurtherRecord {
 
 /// Summary of a series run with a further seed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FurtherRun {
     /// Seed of this run.
     pub seed: u64,
@@ -171,6 +179,7 @@ pub struct FurtherRun {
 
 /// A flow with a further seed; fields as in [`FlowRecord`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FurtherFlow {
     /// Bytes the receiving application read.
     pub bytes: u64,
@@ -214,6 +223,7 @@ impl From<&FlowRecord> for FurtherFlow {
 /// A host. Shares are of the time of all its CPUs, from the start to the end of the run, and add up
 /// to 1.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostRecord {
     /// Name of its node; without nodes `sender` or `receiver`. With several flows, the flow is
     /// added.
@@ -251,6 +261,7 @@ pub struct HostRecord {
 
 /// A CPU of a host with several. Shares are of its own time, as for the host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcessorRecord {
     /// Share of application code.
     pub user_fraction: f64,
@@ -264,6 +275,7 @@ pub struct ProcessorRecord {
 
 /// A run in real time: TCP stacks at both ends, and effects of the machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveRecord {
     /// TCP stack of the sender: `engine`, or the kernel's name and version.
     pub sender_stack: String,
@@ -301,6 +313,7 @@ pub struct LiveRecord {
 
 /// One direction of a path in real time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DirectionRecord {
     /// `data` or `ACKs`.
     pub name: String,
@@ -323,6 +336,7 @@ pub struct DirectionRecord {
 
 /// One TCP connection.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FlowRecord {
     /// Name of the flow.
     pub name: String,
@@ -455,6 +469,7 @@ pub struct FlowRecord {
 
 /// Goodput that an equation of the literature predicts for a flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TheoryRecord {
     /// The equation and its assumptions.
     pub model: String,
@@ -468,6 +483,7 @@ pub struct TheoryRecord {
 
 /// User-visible performance of an application.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApplicationRecord {
     /// The application and its settings, as in a plan.
     pub application: String,
@@ -493,6 +509,7 @@ pub struct ApplicationRecord {
 
 /// Flows that began during a run, each with an amount of data, and ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalsRecord {
     /// Name of the flow in the plan.
     pub name: String,
@@ -516,6 +533,7 @@ pub struct ArrivalsRecord {
 
 /// Datagrams from a constant-rate source to a sink that counts them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DatagramsRecord {
     /// Name of the flow in the plan.
     pub name: String,
@@ -553,6 +571,7 @@ pub struct DatagramsRecord {
 
 /// One interval of a stream of datagrams.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DatagramsInterval {
     /// Start, from the start of the test.
     pub start_ns: u64,
@@ -569,6 +588,7 @@ pub struct DatagramsInterval {
 
 /// What a receiver of datagrams found in an interval.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DatagramsQuality {
     /// Datagrams lost, less late ones that were counted as lost before.
     pub lost: i64,
@@ -580,6 +600,7 @@ pub struct DatagramsQuality {
 
 /// One-way delay of consecutive datagrams.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DelayRecord {
     /// Arrival of the first, from that of the first of the test.
     pub at_ns: u64,
@@ -591,6 +612,7 @@ pub struct DelayRecord {
 
 /// RTTs of pings before and during a test.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencyRecord {
     /// `icmp`, `udp` or `tcp`, which is a handshake.
     pub kind: String,
@@ -604,6 +626,7 @@ pub struct LatencyRecord {
 
 /// Factors that limited a connection, from packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhyRecord {
     /// Id of the cause that the sentence names; null if it names none.
     pub primary_cause: Option<String>,
@@ -623,6 +646,7 @@ pub struct WhyRecord {
 
 /// A cause found from packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhyVerdict {
     /// Id of the cause, as in `gigatcp explain`.
     pub id: String,
@@ -648,6 +672,7 @@ pub struct WhyVerdict {
 
 /// One interval of the tester, by the receiver's clock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IntervalRecord {
     /// Start, from the start of the tester's clock.
     pub start_ns: u64,
@@ -661,6 +686,7 @@ pub struct IntervalRecord {
 
 /// Time that is attributed to one cause.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CauseShare {
     /// Id of the cause, as in `gigatcp explain`.
     pub cause: String,
@@ -670,6 +696,7 @@ pub struct CauseShare {
 
 /// Time under one limit of the stack: the mechanism that stopped its output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitShare {
     /// Name of the limit.
     pub limit: String,
@@ -679,6 +706,7 @@ pub struct LimitShare {
 
 /// A span of the limited-by timeline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CauseSpan {
     /// Start of the span.
     pub start_ns: u64,
@@ -690,6 +718,7 @@ pub struct CauseSpan {
 
 /// State of the sender at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sample {
     /// Time of the sample.
     pub at_ns: u64,
@@ -713,6 +742,7 @@ pub struct Sample {
 
 /// A requested value, and the granted and effective ones.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Negotiated {
     /// Name of the value, e.g. `receive buffer`.
     pub what: String,
@@ -731,6 +761,7 @@ pub struct Negotiated {
 /// Times are from the start of the run, stream offsets from the first byte of data. A capture of the
 /// run (`--capture`) has every packet in a form for other programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimeSequence {
     /// Unit of all times in it.
     pub unit_ns: u64,
@@ -750,6 +781,7 @@ pub struct TimeSequence {
 
 /// Bytes of a part of a packed graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PackedPart {
     /// Compressed.
     pub packed: u64,
@@ -759,6 +791,7 @@ pub struct PackedPart {
 
 /// One receive ring of a network card, in wire packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RingRecord {
     /// `large` or `small`.
     pub name: String,
@@ -777,6 +810,7 @@ pub struct RingRecord {
 
 /// One path element.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HopRecord {
     /// Name of the element.
     pub name: String,
@@ -839,5 +873,27 @@ impl HopRecord {
     #[must_use]
     pub fn dropped_packets(&self) -> u64 {
         self.drops.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `UPDATE_DOCUMENTS=1` writes the file anew.
+    #[test]
+    fn schema_file_is_that_of_the_types() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/run-5.json");
+        let schema = schemars::schema_for!(RunRecord);
+        let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
+        if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
+            std::fs::write(path, text).expect("docs/schema can be written");
+            return;
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            kept == text,
+            "UPDATE_DOCUMENTS=1 cargo test -p gigatcp-record"
+        );
     }
 }
