@@ -13,7 +13,6 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Capture with a larger buffer and a smaller snap length (tcpdump -B 65536 -s 128), to a \
           fast disk, or on another machine with a tap; look at what tcpdump says it dropped.",
     references: &["tcpdump(1), \"packets dropped by kernel\""],
-    is_fault: true,
     states: NEVER,
     note: Some(note),
     ..Cause::explained_by(explain)
