@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Instant};
 
 use super::crowding::crowding;
 use super::loss_burst;
@@ -281,6 +281,21 @@ pub(crate) fn regrowth(m: &Measures<'_>, episode: &RecoveryEpisode) -> Duration 
     let linear = (m.base + m.queue_max) * (2 * segments + 10);
     let cubic = libm::cbrt(segments as f64 * 0.3 / 0.4);
     linear.max(Duration::from_secs_f64(cubic))
+}
+
+/// When the recovery from the only loss event ended, if it lost three segments at most and the sender
+/// then went on without a loss for 30 RTTs at least: what limits since is how slowly the window
+/// grows. A queue that is too short takes more from a window that doubles.
+pub(crate) fn lone_event(m: &Measures<'_>, harmful: &[usize]) -> Option<Instant> {
+    const MIN_TRIPS: u64 = 30;
+    const MAX_LOST: u64 = 3;
+    let list = &m.sender_view.episodes.list;
+    let (first, last) = (&list[*harmful.first()?], &list[*harmful.last()?]);
+    let is_one = last.start < first.start + first.flight || last.at <= first.until + m.base * 2;
+    let after = (m.start + m.duration).saturating_since(last.until);
+    let lost: u64 = harmful.iter().map(|index| list[*index].again).sum();
+    let is_lone = is_one && lost <= MAX_LOST;
+    (is_lone && after >= (m.base + m.queue_max) * MIN_TRIPS).then_some(last.until)
 }
 
 /// Losses of data that was in flight together.

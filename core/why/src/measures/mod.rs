@@ -217,10 +217,14 @@ impl<'a> Measures<'a> {
         let harmful: Vec<usize> = (0..list.len())
             .filter(|index| !self.harmless[*index])
             .collect();
+        let lone = losses::lone_event(self, &harmful);
         // After several losses the window may still grow to what it was before the first.
         let mut latest = self.start;
         let grown = |index: &usize| {
-            let own = list[*index].until + losses::regrowth(self, &list[*index]);
+            let own = match lone {
+                Some(until) => until,
+                None => list[*index].until + losses::regrowth(self, &list[*index]),
+            };
             latest = latest.max(own);
             latest
         };
