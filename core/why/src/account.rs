@@ -151,6 +151,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             State::Idle | State::Full | State::Slack if self.facts.held >= 0.3 => {
                 place("delayed-ack-stall")
             }
+            State::Idle if self.is_held_back(moment) => place("outage"),
             State::Idle if hides_loss(self.m, moment.index) => {
                 self.hidden_trigger(moment).or_else(|| place("rto-backoff"))
             }
@@ -196,6 +197,14 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         let acked: u64 = later.map(|following| following.acked).sum();
         let is_long = round.spent_in(State::Recovery) >= self.facts.first_timeout + self.m.base * 2;
         is_long && is_dead(self.m, moment.index) && acked >= 10 * self.m.mss()
+    }
+
+    /// Whether the data after a silence had been sent in it, by its timestamps: the path held it.
+    fn is_held_back(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        let silence = moment.round().spent_in(State::Idle);
+        let least = (self.m.base * 2).max(Duration::from_millis(200));
+        let late = self.m.data_delay(moment.index);
+        !self.m.view.is_near_sender() && silence >= least && late >= Some(silence / 2)
     }
 
     /// Whether a standing queue is one of ACKs.

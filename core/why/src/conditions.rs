@@ -191,6 +191,12 @@ conditions! {
             let is_waiting = !matches!(moment.state, State::Full | State::Slack);
             Some(is_waiting || moment.m().after[moment.index].is_some_and(is_of_one))
         };
+    NOTHING_PASSED "nothing-passed" "no later data reported the gap of the last loss event, or its retransmission was lost too: where data passed there was no outage"
+        Round |moment| {
+            let m = moment.m();
+            let episode = m.after[moment.index].map(|index| &m.sender_view.episodes.list[index]);
+            Some(episode.is_none_or(|episode| !episode.is_reported || episode.timeouts > 1))
+        };
     TIMEOUT_SEEN "timeout-seen" "data was retransmitted after a silence"
         Round |moment| {
             let m = moment.m();

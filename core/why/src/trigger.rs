@@ -101,7 +101,9 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
     let is_unheard = (is_spurious || is_copy) && !was_reported(episode);
     let id = if is_unheard && follows_silence(m, episode) {
         // Its ACKs had passed here, or were lost beyond.
-        if recovers(m, episode) {
+        if is_host_stalled(m, episode) {
+            "application-limited"
+        } else if recovers(m, episode) {
             "outage"
         } else {
             "ack-path"
@@ -172,6 +174,13 @@ fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
         .filter(|round| last.is_none_or(|last| round.start >= last))
         .map(|round| round.spent_in(State::Idle) + round.spent_in(State::Timeout));
     idle.max() >= Some((m.base * 2).max(Duration::from_millis(200)))
+}
+
+/// Whether the sending host did not run: what it sent again had been acknowledged, and its timer had
+/// not expired in the silence before, as it does where ACKs are lost.
+fn is_host_stalled(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
+    let is_answered = episode.needless * 2 > episode.again;
+    m.view != CapturePoint::Receiver && is_answered && episode.timeouts <= 1
 }
 
 /// Whether a gap was reported before an episode: by duplicate ACKs or SACK, or by packets out of
@@ -251,7 +260,10 @@ fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let is_quiet = silent * 2 >= length;
     let is_whole = episode.row * 10 >= episode.flight * 9 && !episode.is_reported;
     let is_silent = (episode.timeouts > 0 && is_quiet) || follows_silence(m, episode);
-    let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent;
+    // What a full queue drops of a burst is its tail, and the first retransmission of it arrives.
+    let is_tail = episode.timeouts == 1
+        && queue_met(m, episode).is_some_and(|queue| queue * 2 >= m.queue_max);
+    let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent && !is_tail;
     let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1) && is_quiet;
     is_lost && !episode.is_repeated() || is_long && recovers(m, episode)
 }

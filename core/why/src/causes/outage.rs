@@ -7,7 +7,8 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "an outage",
     meaning: "For some time the path delivered nothing: a route that changed, a link that failed, \
               a radio out of range. All that was in flight was lost, and the sender waited for its \
-              retransmission timer until the path was back.",
+              retransmission timer until the path was back; or the path held it and delivered it \
+              later.",
     confidence: "High with the rate of before and after in the capture.",
     capture_points: "sender; receiver and mid-path by the silence and what is retransmitted",
     fix: "Find what failed at that time (interface and routing logs). A lower maximum RTO shortens \
@@ -18,7 +19,13 @@ pub(crate) const CAUSE: Cause = Cause {
     is_pause: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    requires: &[BOTH_DIRECTIONS, RETRANSMITTED, SILENCE, OUTAGE_BEFORE],
+    requires: &[
+        BOTH_DIRECTIONS,
+        RETRANSMITTED,
+        SILENCE,
+        OUTAGE_BEFORE,
+        NOTHING_PASSED,
+    ],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     ..Cause::explained_by(explain)
 };
@@ -29,6 +36,20 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         evidence = Losses::of(m, attributed).or_round(m, attributed);
     }
     let waited = attributed.time;
+    if is_held(m, attributed) {
+        return Explanation {
+            subject: format!("a path that held all packets ({})", time(waited)),
+            finding: format!(
+                "The path delivered nothing for a while, and then what it had held; that took {}.",
+                time(waited),
+            ),
+            evidence,
+            fix:
+                "look at the link of that time (radio, handover, a device that was busy): its logs \
+                  and counters"
+                    .into(),
+        };
+    }
     let timeouts = match m.sender_view.episodes.expiry_count {
         0 => String::new(),
         count => format!(" with {}", counted(count, "timeout")),
@@ -44,4 +65,20 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
               net.ipv4.tcp_rto_max_ms shortens the wait after it"
             .into(),
     }
+}
+
+/// Whether most of what was sent again had arrived, or the data after the silence had been sent in it.
+fn is_held(m: &Measures<'_>, attributed: &Attributed) -> bool {
+    let list = &m.sender_view.episodes.list;
+    let episodes = attributed
+        .episodes
+        .iter()
+        .filter_map(|index| list.get(*index));
+    let [again, spurious] = episodes.fold([0, 0], |[again, spurious], episode| {
+        [again + episode.again, spurious + episode.spurious]
+    });
+    let silence = m.rounds[attributed.round].spent_in(State::Idle);
+    let late = m.data_delay(attributed.round);
+    let is_late = !m.view.is_near_sender() && !silence.is_zero() && late >= Some(silence / 2);
+    spurious * 2 > again || is_late
 }
