@@ -1,4 +1,4 @@
-//! Captures of two generators that share no code with the product: one small case of each truth.
+//! Captures of three generators that share no code with the product: small cases of each truth.
 //!
 //! Rules were looked at again after their sets had been graded, so these are regressions and not a
 //! grade.
