@@ -155,7 +155,7 @@ impl Variations<'_> {
     /// Removes the keys that `unset` of the series lists.
     fn unset(&self, reader: &Reader, document: &mut Table) {
         let places: Vec<Place> = match reader.value("unset").map(|value| &value.kind) {
-            Some(ValueKind::Array(list)) => list.iter().map(|one| one.place.clone()).collect(),
+            Some(ValueKind::Array(list)) => list.iter().map(|key| key.place.clone()).collect(),
             _ => Vec::new(),
         };
         for (key, place) in reader.texts("unset").iter().zip(&places) {
