@@ -94,8 +94,12 @@ impl Request {
                 let found = plan.series.iter().find(|series| series.name == *name);
                 found.map(|series| &series.scenario)
             };
-            let scenarios: Option<Vec<&Scenario>> = self.series.iter().map(scenario).collect();
-            let scenarios = scenarios.ok_or("the plan lacks a series of that name")?;
+            let scenarios = self
+                .series
+                .iter()
+                .map(scenario)
+                .collect::<Option<Vec<&Scenario>>>()
+                .ok_or("the plan lacks a series of that name")?;
             if number == 0 {
                 println!("{}", heading(&self.series, &scenarios));
             }
