@@ -64,8 +64,7 @@ pub(super) fn send_request(name: Option<&str>, request: &Request) -> Result<Outc
 }
 
 fn line(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string(value);
-    let text = text.map_err(|error| Failure::fault(error.to_string()))?;
+    let text = serde_json::to_string(value).map_err(|error| Failure::fault(error.to_string()))?;
     Ok(format!("{text}\n"))
 }
 
@@ -139,7 +138,7 @@ impl Control {
             .map_err(|error| unchanged(Failure::caused(&error)))?;
         self.source = source;
         self.now = found;
-        let lines = changed.iter().map(|one| describe(one) + "\n");
+        let lines = changed.iter().map(|change| describe(change) + "\n");
         Ok(match changed.is_empty() {
             true => "the path was so already\n".to_owned(),
             false => lines.collect(),
