@@ -136,13 +136,13 @@ fn print_table(documents: &[Document]) {
         let exceptions = document
             .requirement
             .iter()
-            .filter(|r| r.exception.is_some());
-        let exceptions = exceptions.count();
+            .filter(|r| r.exception.is_some())
+            .count();
         let by_scripts = document
             .requirement
             .iter()
-            .filter(|r| r.exception.is_none() && !r.script.is_empty());
-        let by_scripts = by_scripts.count();
+            .filter(|r| r.exception.is_none() && !r.script.is_empty())
+            .count();
         let ids = document.requirement.len();
         println!(
             "{:<10} {ids:>5} {:>7} {by_scripts:>10} {exceptions:>10}  {}",
