@@ -153,7 +153,6 @@ impl Writer {
         come.saturating_sub(self.written)
     }
 
-    /// Returns whether everything is available.
     fn is_supplied(&self, now: Instant) -> bool {
         let until = self.supply.and_then(|supply| supply.until);
         until.is_some_and(|until| now >= self.writes_from + until)

@@ -142,7 +142,6 @@ impl Grid {
             .all(|factor| a.levels[*factor] == b.levels[*factor])
     }
 
-    /// Returns the pooled values of these arms.
     fn pooled(&self, arms: &[u32]) -> Pooled {
         let values = arms.iter().flat_map(|number| self.arm(*number).values);
         let values: Vec<f64> = values.copied().collect();

@@ -141,7 +141,6 @@ fn check_backlog(receiver: &host::Draft, flows: &[Flow], findings: &Findings) {
     }
 }
 
-/// Returns the nodes, each with its host.
 fn model_nodes(nodes: Vec<topology::Node>, flows: &[Flow], defaults: [&Host; 2]) -> Vec<Node> {
     let begins = |number| {
         let mut ends = flows.iter().filter_map(|flow| flow.ends.as_ref());

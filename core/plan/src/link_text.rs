@@ -31,7 +31,6 @@ pub(crate) struct Queue {
     pub(crate) limit: Option<QueueLimit>,
 }
 
-/// Returns the error for a part of a text that is not understood.
 fn invalid(part: &str, span: Range<usize>, why: String, hint: impl Into<String>) -> TextError {
     TextError {
         why: format!("`{}`: {why}", shown(part)),

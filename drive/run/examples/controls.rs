@@ -126,7 +126,6 @@ fn follows_a_trace(hop: &HopConfig) -> bool {
     matches!(hop.rate_source, Some(RateSource::Trace(_)))
 }
 
-/// Returns whether the flows end by bytes.
 fn ends_by_bytes(scenario: &Scenario) -> bool {
     let mut stops = scenario.flows.iter().map(|flow| flow.stop);
     stops.all(|stop| matches!(stop, Stop::Bytes(_)))
@@ -149,7 +148,6 @@ fn heading(names: &[String], scenarios: &[&Scenario]) -> String {
     format!("| {} |\n|{rule}", columns.join(" | "))
 }
 
-/// Returns the figures of one series.
 fn cells(scenario: &Scenario, runs: &[&SeriesRecord]) -> Vec<String> {
     let sum = |of: fn(&FlowRecord) -> u64| {
         median(runs, |run| {

@@ -56,7 +56,6 @@ fn loss_events(flow: &FlowRecord) -> u64 {
     flow.loss_events + flow.mark_reductions
 }
 
-/// Returns the names that the flow of a recorded connection may have.
 fn flow_names(connection: &str) -> impl Iterator<Item = &str> {
     let numbered = connection.rmatch_indices("-connection-");
     std::iter::once(connection).chain(numbered.map(|(at, _)| &connection[..at]))

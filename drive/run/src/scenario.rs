@@ -154,7 +154,6 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
     }
 }
 
-/// Returns the links of a flow, by name.
 fn via(scenario: &Scenario, ends: &Ends) -> Via {
     let names = |links: &[usize]| links.iter().map(|link| scenario.link(*link).0).collect();
     Via {

@@ -105,7 +105,6 @@ impl Talk {
         vec![syn, answer, self.packet(0, &first)]
     }
 
-    /// Returns the packets of a step.
     fn say(&mut self, step: &Step) -> Vec<Observed> {
         let side = usize::from(step.back);
         match step.what {

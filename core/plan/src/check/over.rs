@@ -77,7 +77,6 @@ fn combinations(table: &Table, place: &Place, findings: &Findings) -> Vec<Value>
     values
 }
 
-/// Returns the axes and their places in the plan.
 fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
     let elements = match table.value("over").map(|value| &value.kind) {
         Some(ValueKind::Array(elements)) => elements.as_slice(),

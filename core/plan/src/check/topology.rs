@@ -309,7 +309,6 @@ impl Graph<'_> {
         }
     }
 
-    /// Returns ends and routes of a flow.
     fn ends(&self, flow: &Reader) -> Option<Ends> {
         let [from, to] = ["from", "to"].map(|key| {
             if !flow.has(key) {

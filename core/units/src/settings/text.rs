@@ -122,7 +122,6 @@ impl Settings {
     }
 }
 
-/// Returns the error about a name that is not one of `parameters`.
 fn unknown(
     owner: &str,
     parameters: &'static [Parameter],

@@ -186,7 +186,6 @@ pub fn print(seeds: u32, set: &[String], only: &str) -> Result<(), String> {
 }
 
 impl Goal {
-    /// Returns a line of the table.
     fn line(&self, ran: &BTreeMap<&str, Ran>) -> String {
         let this = &ran[self.case.as_str()];
         let records = this.records.iter();

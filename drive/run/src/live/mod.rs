@@ -341,7 +341,6 @@ fn run_state(running: &[Running<'_>], testbed: &Testbed) -> RunState {
     }
 }
 
-/// Returns the state of a flow for its account.
 fn view<'a>(flow: &Running<'_>, state: &'a EndState, began: Instant) -> FlowView<'a> {
     FlowView {
         state,

@@ -267,7 +267,6 @@ fn hop_records(way: &Direction, samples: &[LinkSamples], has_link: bool) -> Vec<
     .collect()
 }
 
-/// Returns the name of a host's TCP.
 fn profile(scenario: &Scenario, side: Side) -> String {
     let host = testbed::host(scenario, side);
     match host.stack {

@@ -167,7 +167,6 @@ fn set_first_threshold(emulator: &Emulator, scenario: &Scenario) -> Result<(), L
     Ok(())
 }
 
-/// Returns an address of that end.
 fn address(ip: IpVersion, side: Side) -> IpAddr {
     let Addresses { v4, v6 } = Addresses::of(side);
     match ip {

@@ -214,7 +214,6 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
     }
 }
 
-/// Returns the costs that are not zero, by key.
 fn costs(costs: &CpuCosts) -> impl Iterator<Item = &'static str> {
     costs
         .named()
