@@ -78,7 +78,6 @@ fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
     Ok(documents)
 }
 
-/// Returns the faults of one requirement.
 fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -> Vec<String> {
     let at = format!("{} {}", document.name(), requirement.id);
     let mut faults = Vec::new();
@@ -121,7 +120,6 @@ fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -
     faults
 }
 
-/// Returns the path of the script named `name`.
 fn script_path(name: &str) -> String {
     format!("{FOLDER}/script/{name}.pkt")
 }

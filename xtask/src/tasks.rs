@@ -115,7 +115,6 @@ impl Task {
         Some(format!("what is `{word}`? {} takes no words", self.name))
     }
 
-    /// Returns the lines of the usage about this task.
     fn lines(&self) -> impl Iterator<Item = &'static str> {
         let mut is_own = false;
         USAGE.lines().filter(move |line| {
@@ -126,7 +125,6 @@ impl Task {
         })
     }
 
-    /// Returns the forms of the command.
     fn forms(&self) -> impl Iterator<Item = &'static str> {
         self.lines().filter_map(form)
     }

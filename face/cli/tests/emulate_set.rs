@@ -85,14 +85,12 @@ impl Site {
         self.gigatcp(&all).output().unwrap()
     }
 
-    /// Returns the error message of a refused request.
     fn refused(&self, words: &[&str]) -> String {
         let output = self.set(words);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Returns the reply to an accepted request.
     fn done(&self, words: &[&str]) -> String {
         let output = self.set(words);
         assert!(output.status.success(), "{words:?}: {output:?}");

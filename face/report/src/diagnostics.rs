@@ -79,7 +79,6 @@ fn report<'a>(findings: &'a Diagnostics, finding: &'a Diagnostic) -> Vec<Group<'
     vec![group]
 }
 
-/// Returns the hint of a finding.
 fn help(finding: &Diagnostic) -> Vec<String> {
     const QUESTION: &str = "did you mean";
     let hint = finding.hint.as_deref().map(terminal);

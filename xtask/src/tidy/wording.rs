@@ -206,7 +206,6 @@ fn of_rust(masked: &Masked) -> Vec<Prose> {
     all
 }
 
-/// Returns the kind and the text of a comment.
 fn comment(line: &str) -> Option<(Kind, &str)> {
     let trimmed = line.trim();
     let kinds = [

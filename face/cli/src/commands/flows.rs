@@ -241,7 +241,6 @@ fn spoken(name: &str) -> &str {
     if name == "-" { "standard input" } else { name }
 }
 
-/// Returns the error for a capture that cannot be read.
 fn refused(name: &str, error: &ReadError) -> Failure {
     let failure = match error {
         ReadError::Open { .. } => Failure::caused(error),

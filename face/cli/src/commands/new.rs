@@ -77,7 +77,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// A file's name and content.
 type Content = (String, Vec<u8>);
 
-/// Returns the files of an experiment.
 fn files(place: &Place) -> io::Result<Vec<Content>> {
     let directory = match place {
         Place::BuiltIn(known) => {

@@ -221,7 +221,6 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::io(&format!("write {}", path.display()), &error))
 }
 
-/// Returns the index of the factor with this name.
 fn factor(grid: &Grid, name: &str) -> Result<usize, Failure> {
     let names: Vec<&str> = grid
         .scales

@@ -524,7 +524,6 @@ impl SweepReport<'_> {
     }
 }
 
-/// Returns whether a pivot has any value.
 fn has_values(pivot: &Pivot) -> bool {
     let mut cells = pivot.cells.iter().flat_map(|(_, cells)| cells);
     cells.any(|cell| cell.summary.is_some())

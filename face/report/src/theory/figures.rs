@@ -75,7 +75,6 @@ impl Section {
 }
 
 impl Figure {
-    /// Returns the row of this figure.
     fn row(self, key: &'static str, what: &'static str, source: impl Into<String>) -> Row {
         Row {
             key,
@@ -346,7 +345,6 @@ fn with_window(path: &Path, window: Bytes) -> Section {
     }
 }
 
-/// Returns the duration of a transfer.
 fn transfer(path: &Path, data: Bytes) -> Section {
     let time = path.completion_time(data);
     Section {

@@ -182,7 +182,6 @@ fn row_of(captures: &[&AnsweredCapture], answer: &Diagnosed) -> Option<SummaryRo
     })
 }
 
-/// Returns the identification of a connection.
 fn label(
     captures: &[&AnsweredCapture],
     one: &Diagnosed,

@@ -50,7 +50,6 @@ impl Files for Near<'_> {
     }
 }
 
-/// Returns the directory of an experiment, and its plan.
 fn plan_of(name: &str) -> (PathBuf, Plan) {
     plan_with(name, &[])
 }

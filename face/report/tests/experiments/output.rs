@@ -8,7 +8,6 @@ use gigatcp_report::Report;
 use crate::Experiment;
 
 impl Experiment {
-    /// Returns the record of the whole run.
     fn record(&self) -> RunRecord {
         RunRecord {
             schema: SCHEMA.to_owned(),

@@ -145,7 +145,6 @@ impl Control {
         })
     }
 
-    /// Returns a description of the path.
     fn shown(&self) -> String {
         let forward = self.now.forward.iter().map(|hop| ("forward", hop));
         let reverse = self.now.reverse.iter().map(|hop| ("reverse", hop));

@@ -354,7 +354,6 @@ fn unavailable(failure: Failure, control: &str) -> Failure {
     hints.into_iter().fold(failure, Failure::hint)
 }
 
-/// Returns the error for a rejected setting, with a hint.
 fn setting_failure(error: &SetupError) -> Failure {
     let failure = privilege::setup_failure(error);
     let (name, value) = error.what.split_once(" = ").unwrap_or((&error.what, ""));

@@ -305,7 +305,6 @@ fn summary(watch: &Watch) -> String {
     text
 }
 
-/// Returns the answer for one connection.
 fn answer(connection: &Connection, is_verbose: bool) -> String {
     let Some(diagnosis) = connection.diagnosis() else {
         return format!(
