@@ -25,8 +25,9 @@ fn main() -> io::Result<()> {
 /// Directory of experiments: within the package, otherwise the target of the checkout's link (for
 /// systems without symbolic links).
 fn experiments() -> PathBuf {
-    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let package = package.unwrap_or_default();
+    let package = env::var_os("CARGO_MANIFEST_DIR")
+        .map(PathBuf::from)
+        .unwrap_or_default();
     let within = package.join("experiments");
     let above = package.join("../../experiments");
     let found = if within.is_dir() { within } else { above };

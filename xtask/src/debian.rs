@@ -92,6 +92,6 @@ fn apt_get(lists: &Path, words: &[&str], folder: &Path) {
 
 /// Runs a command; its success shows in the files it leaves.
 fn run(command: &mut Command) {
-    let command = command.stdin(Stdio::null()).stdout(Stdio::null());
-    drop(command.stderr(Stdio::null()).status());
+    let [stdin, stdout, stderr] = [Stdio::null(), Stdio::null(), Stdio::null()];
+    drop(command.stdin(stdin).stdout(stdout).stderr(stderr).status());
 }

@@ -98,8 +98,9 @@ pub fn packages() -> PathBuf {
 
 /// Builds the program into `target`; returns its path.
 fn build(machine: &Machine, target: &Path) -> Result<PathBuf, Failed> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),

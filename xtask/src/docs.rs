@@ -91,8 +91,7 @@ fn copy_with_linked(page: &str, source: &Path) -> Result<Vec<String>, Failed> {
 /// of the checkout.
 fn contents(summary: &str, generated: &str) -> String {
     let mut text = String::new();
-    for line in summary.lines() {
-        let mut line = line.to_owned();
+    for mut line in summary.lines().map(str::to_owned) {
         for link in links::links(SUMMARY, &line) {
             line = line.replace(&format!("({})", link.written), &format!("({})", link.path));
         }
@@ -158,17 +157,21 @@ fn several<'a>(
 
 /// Returns the names of the commands in the program's help.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let lines = lines.take_while(|line| !line.is_empty());
-    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next())
 }
 
 fn printed(program: &Path, words: &[&str]) -> Result<String, Failed> {
     let mut command = Command::new(program);
     command.args(words).current_dir(top());
-    let output = command.output();
-    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    let output = command
+        .output()
+        .map_err(|error| process::cannot(&command, &error))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(Failed::Usage(format!(

@@ -120,8 +120,9 @@ impl Guard {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &text]).process_group(0);
         command.stdin(Stdio::piped());
-        let shell = command.spawn();
-        let shell = shell.map_err(|error| process::cannot(&command, &error))?;
+        let shell = command
+            .spawn()
+            .map_err(|error| process::cannot(&command, &error))?;
         Ok(Self { shell })
     }
 

@@ -65,8 +65,10 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
 
 /// Returns the compiler's name of this machine.
 fn host() -> Result<String, Failed> {
-    let output = Command::new("rustc").arg("-vV").output();
-    let output = output.map_err(|error| Failed::Usage(format!("cannot run rustc: {error}")))?;
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .map_err(|error| Failed::Usage(format!("cannot run rustc: {error}")))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(String::from)

@@ -181,7 +181,7 @@ fn package(ending: &str) -> Result<PathBuf, Failed> {
         .flatten()
         .flatten();
     let mut files = entries.map(|entry| entry.path());
-    let found = files.find(|file| file.extension().is_some_and(|other| other == ending));
+    let found = files.find(|file| file.extension().is_some_and(|own| own == ending));
     let missing = || Failed::Usage(format!("there is no .{ending}: run `cargo xtask dist`"));
     found.ok_or_else(missing)
 }
@@ -205,8 +205,9 @@ fn is_root() -> bool {
 
 /// Runs a command whose output must contain `expected`.
 fn expect(mut command: Command, expected: &str) -> Result<(), Failed> {
-    let output = command.output();
-    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    let output = command
+        .output()
+        .map_err(|error| process::cannot(&command, &error))?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     let line = spelled(&command);

@@ -78,7 +78,6 @@ fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
     Ok(documents)
 }
 
-/// Returns the faults of one requirement.
 fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -> Vec<String> {
     let at = format!("{} {}", document.name(), requirement.id);
     let mut faults = Vec::new();
@@ -121,7 +120,6 @@ fn faults(document: &Document, requirement: &Requirement, places: &mut Places) -
     faults
 }
 
-/// Returns the path of the script named `name`.
 fn script_path(name: &str) -> String {
     format!("{FOLDER}/script/{name}.pkt")
 }
@@ -136,13 +134,13 @@ fn print_table(documents: &[Document]) {
         let exceptions = document
             .requirement
             .iter()
-            .filter(|r| r.exception.is_some());
-        let exceptions = exceptions.count();
+            .filter(|r| r.exception.is_some())
+            .count();
         let by_scripts = document
             .requirement
             .iter()
-            .filter(|r| r.exception.is_none() && !r.script.is_empty());
-        let by_scripts = by_scripts.count();
+            .filter(|r| r.exception.is_none() && !r.script.is_empty())
+            .count();
         let ids = document.requirement.len();
         println!(
             "{:<10} {ids:>5} {:>7} {by_scripts:>10} {exceptions:>10}  {}",

@@ -44,11 +44,13 @@ impl Machine {
     ///
     /// There are no packages for it, or a required tool is not installed.
     pub fn named(triple: &str) -> Result<&'static Self, Failed> {
-        let found = MACHINES.iter().find(|machine| machine.triple == triple);
-        let found = found.ok_or_else(|| {
-            let names = MACHINES.map(|machine| machine.triple).join(", ");
-            Failed::Usage(format!("packages are made for {names}, not for {triple}"))
-        })?;
+        let found = MACHINES
+            .iter()
+            .find(|machine| machine.triple == triple)
+            .ok_or_else(|| {
+                let names = MACHINES.map(|machine| machine.triple).join(", ");
+                Failed::Usage(format!("packages are made for {names}, not for {triple}"))
+            })?;
         match found.is_here() || has(&found.linker()) {
             true => Ok(found),
             false => Err(Failed::Usage(format!(

@@ -112,7 +112,6 @@ enum Failed {
     Usage(String),
 }
 
-/// Returns the checkout's top directory.
 fn top() -> std::path::PathBuf {
     let xtask = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()

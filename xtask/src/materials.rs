@@ -26,9 +26,9 @@ pub fn write(file: &Path) -> Result<(), Failed> {
     let lock = files::read(&top().join("Cargo.lock"))?;
     let lock: Lock =
         toml::from_str(&lock).map_err(|error| Failed::Usage(format!("Cargo.lock: {error}")))?;
-    let sums = lock.package.into_iter().filter_map(|one| {
-        let sum = one.checksum?;
-        Some(((one.name, one.version), sum))
+    let sums = lock.package.into_iter().filter_map(|package| {
+        let sum = package.checksum?;
+        Some(((package.name, package.version), sum))
     });
     let text = list(&linked()?, &sums.collect());
     files::write(file, text)
@@ -49,8 +49,9 @@ fn linked() -> Result<Vec<[String; 3]>, Failed> {
     ];
     let mut command = cargo(&words);
     command.args(["--format", "{p}|{l}", "--no-dedupe"]);
-    let output = command.output();
-    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    let output = command
+        .output()
+        .map_err(|error| process::cannot(&command, &error))?;
     let mut crates: Vec<[String; 3]> = String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(crate_of)

@@ -62,8 +62,8 @@ fn compare(wasm: &Path, page: &Path) -> Result<(), Failed> {
 fn collect(directory: &Path, captures: &mut Vec<PathBuf>) {
     for file in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = file.path();
-        let name = path.to_string_lossy().into_owned();
-        let name = name.trim_end_matches(".zst").trim_end_matches(".gz");
+        let file_name = path.to_string_lossy();
+        let name = file_name.trim_end_matches(".zst").trim_end_matches(".gz");
         if path.is_dir() && !path.ends_with(REPORTS) {
             collect(&path, captures);
         } else if [".pcap", ".pcapng", ".snoop", ".txt"]

@@ -67,8 +67,7 @@ pub fn shown(command: Command) -> Result<(ExitStatus, String), Failed> {
 
 /// Returns the standard output of a command.
 pub fn printed(mut command: Command) -> Result<String, Failed> {
-    let output = command.output();
-    let output = output.map_err(|error| cannot(&command, &error))?;
+    let output = command.output().map_err(|error| cannot(&command, &error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

@@ -96,9 +96,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     doctor()
 }
 
-/// Runs the tests; property tests draw their cases from `seed`, or from a new one.
-fn properties(seed: Option<u64>) -> Result<(), Failed> {
-    let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+/// Runs the tests; property tests draw their cases from a given seed, or from a new one.
+fn properties(given: Option<u64>) -> Result<(), Failed> {
+    let seed = given.unwrap_or_else(|| RandomState::new().build_hasher().finish());
     println!("\n== tests with new cases");
     let count = ci::all_tests(seed)?;
     println!("the same cases again: cargo xtask proof --properties --seed {seed}");

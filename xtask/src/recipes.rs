@@ -93,8 +93,8 @@ pub fn write_all(packages: &Path, address: &str) -> Result<(), Failed> {
         for (mark, sum) in &sums {
             text = text.replace(mark, sum.as_deref().unwrap_or_default());
         }
-        let text = text.replace("ADDRESS", address).replace("VERSION", VERSION);
-        write(&packages.join(name), text)?;
+        let recipe = text.replace("ADDRESS", address).replace("VERSION", VERSION);
+        write(&packages.join(name), recipe)?;
     }
     copy(&top().join("Cargo.lock"), &packages.join("Cargo.lock"))
 }

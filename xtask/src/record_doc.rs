@@ -95,11 +95,17 @@ fn drops_table(text: &str) -> String {
         let [.., first, place, limits] = &row[..] else {
             continue;
         };
-        let id = first.rsplit(" = ").next().unwrap_or_default();
-        let id = id.trim_matches('"');
-        let place = place.to_lowercase();
-        let limits = limits.trim_matches('"');
-        let _ = writeln!(out, "| `{id}` | {place} | {about} | `{limits}` |");
+        let id = first
+            .rsplit(" = ")
+            .next()
+            .unwrap_or_default()
+            .trim_matches('"');
+        let _ = writeln!(
+            out,
+            "| `{id}` | {} | {about} | `{}` |",
+            place.to_lowercase(),
+            limits.trim_matches('"')
+        );
     }
     out.push('\n');
     out
@@ -133,7 +139,7 @@ fn documented(text: &str) -> Vec<(String, &str)> {
 
 /// Writes the table of `name`, found at `path`, and those of its fields' types.
 fn write_tables(out: &mut String, structs: &[Struct], name: &str, path: &str) {
-    let Some(found) = structs.iter().find(|it| it.name == name) else {
+    let Some(found) = structs.iter().find(|item| item.name == name) else {
         return;
     };
     let heading = if path.is_empty() { "The run" } else { path };
@@ -177,7 +183,7 @@ fn kind_in_words(kind: &str, structs: &[Struct]) -> String {
         return format!("{} or null", kind_in_words(inner, structs));
     }
     if let Some(inner) = within(kind, "Vec<") {
-        return match structs.iter().any(|it| it.name == inner) {
+        return match structs.iter().any(|item| item.name == inner) {
             true => "list".to_owned(),
             false => format!("list of {}", plural(&kind_in_words(inner, structs))),
         };
@@ -188,7 +194,7 @@ fn kind_in_words(kind: &str, structs: &[Struct]) -> String {
         "BTreeMap<String, u64>" => "table of numbers".to_owned(),
         "BTreeMap<String, Vec<u64>>" => "table of lists of numbers".to_owned(),
         _ if kind.starts_with('(') => "row".to_owned(),
-        _ if structs.iter().any(|it| it.name == kind) => "table".to_owned(),
+        _ if structs.iter().any(|item| item.name == kind) => "table".to_owned(),
         _ => "number".to_owned(),
     }
 }

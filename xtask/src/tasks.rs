@@ -63,8 +63,9 @@ pub fn usage() -> String {
 
 /// Returns whether these words request help.
 pub fn ask_for_help(words: &[String]) -> bool {
-    let mut words = words.iter();
-    words.any(|word| matches!(word.as_str(), "--help" | "-h"))
+    words
+        .iter()
+        .any(|word| matches!(word.as_str(), "--help" | "-h"))
 }
 
 impl Task {
@@ -92,8 +93,10 @@ impl Task {
                 return Some(format!("what is `{word}`? {}", self.usage().trim_end()));
             };
             // `--flag VALUE`, and not `[--flag]`.
-            let takes = forms.get(place + 1).map(|token| bare(token));
-            let takes = takes.filter(|token| !token.starts_with("--"));
+            let takes = forms
+                .get(place + 1)
+                .map(|token| bare(token))
+                .filter(|token| !token.starts_with("--"));
             let is_closed = forms[place].ends_with(']');
             let Some(takes) = takes.filter(|_| !is_closed) else {
                 continue;
@@ -112,7 +115,6 @@ impl Task {
         Some(format!("what is `{word}`? {} takes no words", self.name))
     }
 
-    /// Returns the lines of the usage about this task.
     fn lines(&self) -> impl Iterator<Item = &'static str> {
         let mut is_own = false;
         USAGE.lines().filter(move |line| {
@@ -123,7 +125,6 @@ impl Task {
         })
     }
 
-    /// Returns the forms of the command.
     fn forms(&self) -> impl Iterator<Item = &'static str> {
         self.lines().filter_map(form)
     }

@@ -176,8 +176,8 @@ impl Source {
         }
         let octets = u64::from(self.config.size);
         let average = self.config.rate.map_or(now, |rate| {
-            let octets = octets.saturating_mul(self.sent);
-            self.began_at + rate.time_for(Bytes::new(octets))
+            let sent = octets.saturating_mul(self.sent);
+            self.began_at + rate.time_for(Bytes::new(sent))
         });
         let instantaneous = self.config.instantaneous.map_or(now, |rate| {
             now + rate.time_for(Bytes::new(octets.saturating_mul(burst)))

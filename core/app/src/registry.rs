@@ -124,14 +124,18 @@ impl AppConfig {
         let is_set = |flag: &str| flag.starts_with("exponential") || flag == "poisson";
         let mut settings = self.settings.iter();
         matches!(self.entry.make, Make::Arrivals(_))
-            || settings.any(|one| one.value == Value::Flag(true) && is_set(one.name))
+            || settings.any(|setting| setting.value == Value::Flag(true) && is_set(setting.name))
     }
 
     /// Limits it to `span`, if it has a duration setting that is not set.
     #[must_use]
     pub fn until(mut self, span: Duration) -> Self {
         let is_set = self.settings.iter().any(|setting| setting.name == SPAN);
-        let takes = self.entry.parameters.iter().any(|one| one.name == SPAN);
+        let takes = self
+            .entry
+            .parameters
+            .iter()
+            .any(|parameter| parameter.name == SPAN);
         if takes && !is_set {
             // A duration of zero sets nothing.
             let _ = self
@@ -262,7 +266,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_defaults_lie_within_bounds() {
         for entry in REGISTRY {
-            let same = REGISTRY.iter().filter(|other| other.name == entry.name);
+            let same = REGISTRY.iter().filter(|same| same.name == entry.name);
             assert_eq!(same.count(), 1, "{}", entry.name);
             for parameter in entry.parameters {
                 let same = entry.parameters.iter().filter(|p| p.name == parameter.name);

@@ -199,15 +199,16 @@ impl Client {
         let settings = build.settings;
         let connections = connections(settings);
         let is_closed_loop = settings.flag(&TIMER);
-        let timeout = settings.maybe_time(&TIMEOUT);
+        let is_paced = settings.flag(&RATE_BASED);
+        let timeout = settings
+            .maybe_time(&TIMEOUT)
+            .or(is_paced.then_some(DEFAULT_TIMEOUT));
         let socket = |number: u32| Socket {
             sizes: Sizes::new(build, number),
             is_open: false,
             to_write: 0,
             calls: VecDeque::new(),
         };
-        let is_paced = settings.flag(&RATE_BASED);
-        let timeout = timeout.or(is_paced.then_some(DEFAULT_TIMEOUT));
         let pace = |timeout| Pace::new(settings.number(&GAIN), timeout);
         Self {
             sockets: (0..connections).map(socket).collect(),
@@ -416,8 +417,11 @@ impl Application for Client {
             let mut sockets = self.sockets.iter();
             sockets.any(|socket| socket.is_open && (socket.calls.len() as u64) < self.depth)
         };
-        let pace = self.pace.as_ref().map(|pace| pace.next_at);
-        let pace = pace.filter(|_| !self.waiting.is_empty() && has_room());
+        let pace = self
+            .pace
+            .as_ref()
+            .map(|pace| pace.next_at)
+            .filter(|_| !self.waiting.is_empty() && has_room());
         let all = [arrival, deadline, pace].into_iter().flatten();
         all.min().unwrap_or(Instant::FAR_FUTURE)
     }

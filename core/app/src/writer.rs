@@ -86,9 +86,9 @@ pub struct Supply {
 
 /// Returns the stop condition: an amount if one is set, else a time, else none.
 fn stop(settings: &Settings, time: &Parameter, size: Option<&Parameter>) -> Stop {
-    let size = size.and_then(|size| settings.maybe_whole(size));
-    match (size, settings.maybe_time(time)) {
-        (Some(size), _) => Stop::Bytes(Bytes::new(size)),
+    let octets = size.and_then(|size| settings.maybe_whole(size));
+    match (octets, settings.maybe_time(time)) {
+        (Some(octets), _) => Stop::Bytes(Bytes::new(octets)),
         (None, Some(time)) => Stop::After(time),
         (None, None) => Stop::After(Duration::MAX),
     }
@@ -153,7 +153,6 @@ impl Writer {
         come.saturating_sub(self.written)
     }
 
-    /// Returns whether everything is available.
     fn is_supplied(&self, now: Instant) -> bool {
         let until = self.supply.and_then(|supply| supply.until);
         until.is_some_and(|until| now >= self.writes_from + until)

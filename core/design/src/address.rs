@@ -33,7 +33,7 @@ impl Addresses {
     #[must_use]
     pub fn new(space: &Space, version: &str, named: &[String]) -> Self {
         let template = space.template();
-        let named = named.iter().fold(0, |sum: u128, text| {
+        let of_files = named.iter().fold(0, |sum: u128, text| {
             sum.wrapping_add(digest(text.as_bytes(), 0x6669_6c65))
         });
         let series = space.series().iter().map(|number| {
@@ -45,7 +45,7 @@ impl Addresses {
             let parts: BTreeMap<String, u128> = parts.collect();
             let sum = parts
                 .values()
-                .fold(named, |sum, part| sum.wrapping_add(*part));
+                .fold(of_files, |sum, part| sum.wrapping_add(*part));
             (*number, (sum, parts))
         });
         Self {

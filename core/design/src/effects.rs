@@ -131,7 +131,7 @@ fn share(part: f64, total: f64) -> f64 {
 
 /// Returns single factors, then pairs.
 fn groups(factors: &[usize]) -> Vec<Vec<usize>> {
-    let single = factors.iter().map(|one| alloc::vec![*one]);
+    let single = factors.iter().map(|factor| alloc::vec![*factor]);
     let pairs = factors.iter().enumerate().flat_map(|(at, a)| {
         let others = factors[at + 1..].iter();
         others.map(move |b| alloc::vec![*a, *b])

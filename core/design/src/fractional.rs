@@ -51,9 +51,9 @@ impl Fraction {
             let found = search(wanted, &words, &mut chosen, &mut relation, &mut budget)
                 .then(|| Self::new(factors, chosen))?;
             debug_assert!(
-                found
-                    .as_ref()
-                    .is_some_and(|one| one.resolution().is_none_or(|own| own >= resolution)),
+                found.as_ref().is_some_and(|fraction| fraction
+                    .resolution()
+                    .is_none_or(|own| own >= resolution)),
                 "a fraction of {factors} factors has resolution {resolution}: {found:?}"
             );
             found
@@ -108,8 +108,10 @@ impl Fraction {
         let level = |factor: usize| (run >> (free - 1 - factor)) as u32 & 1;
         let mut levels: Vec<u32> = (0..free).map(level).collect();
         for generator in &self.generators {
-            let lows = (0..free).filter(|factor| generator >> factor & 1 == 1);
-            let lows = lows.filter(|factor| levels[*factor] == 0).count();
+            let lows = (0..free)
+                .filter(|factor| generator >> factor & 1 == 1)
+                .filter(|factor| levels[*factor] == 0)
+                .count();
             levels.push(u32::from(lows % 2 == 0));
         }
         levels
@@ -141,12 +143,12 @@ fn search(
         let own = word | 1 << (free + chosen.len());
         if relation
             .iter()
-            .any(|other| (other ^ own).count_ones() < resolution)
+            .any(|chosen| (chosen ^ own).count_ones() < resolution)
         {
             continue;
         }
         let before = relation.len();
-        let products: Vec<u32> = relation.iter().map(|other| other ^ own).collect();
+        let products: Vec<u32> = relation.iter().map(|chosen| chosen ^ own).collect();
         relation.extend(products);
         chosen.push(*word);
         if search(wanted, &words[number + 1..], chosen, relation, budget) {

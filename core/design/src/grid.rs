@@ -125,7 +125,10 @@ impl Grid {
     /// Returns the numbers of all arms in the order of their levels of these factors. Arms with
     /// equal levels stay in the order of their cells.
     pub(crate) fn order(&self, factors: &[usize]) -> Vec<u32> {
-        let levels = |number: u32| factors.iter().map(move |one| self.arm(number).levels[*one]);
+        let levels = |number: u32| {
+            let arm = self.arm(number);
+            factors.iter().map(move |factor| arm.levels[*factor])
+        };
         let mut order: Vec<u32> = (0..self.arms.len() as u32).collect();
         order.sort_unstable_by(|a, b| levels(*a).cmp(levels(*b)).then(a.cmp(b)));
         order
@@ -134,17 +137,18 @@ impl Grid {
     /// Returns whether two arms have the same levels of these factors.
     pub(crate) fn is_same(&self, factors: &[usize], a: u32, b: u32) -> bool {
         let [a, b] = [self.arm(a), self.arm(b)];
-        factors.iter().all(|one| a.levels[*one] == b.levels[*one])
+        factors
+            .iter()
+            .all(|factor| a.levels[*factor] == b.levels[*factor])
     }
 
-    /// Returns the pooled values of these arms.
     fn pooled(&self, arms: &[u32]) -> Pooled {
-        let values = arms.iter().flat_map(|one| self.arm(*one).values);
+        let values = arms.iter().flat_map(|number| self.arm(*number).values);
         let values: Vec<f64> = values.copied().collect();
         Pooled {
             summary: Summary::of(&values),
             cells: (self.arm(arms[0]).cell, arms.len()),
-            failures: arms.iter().map(|one| self.arm(*one).failures).sum(),
+            failures: arms.iter().map(|number| self.arm(*number).failures).sum(),
         }
     }
 

@@ -64,8 +64,8 @@ impl Question {
         let own = plan.sweep.clone().unwrap_or_default();
         let name = |text: &str| Axis::read(text).map(|axis| axis.name()).ok();
         let replaced = |text: &&String| {
-            let mut names = typed.over.iter().map(|other| name(other));
-            !names.any(|other| other.is_some() && other == name(text))
+            let mut names = typed.over.iter().map(|axis| name(axis));
+            !names.any(|typed| typed.is_some() && typed == name(text))
         };
         let over = own.over.iter().filter(replaced).chain(&typed.over);
         let either = |typed: &Vec<String>, own: &Vec<String>| match typed.is_empty() {

@@ -28,8 +28,10 @@ pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Vec<Vec<f6
             parts.swap(last, other.min(last));
         }
         let at = |part: usize, share: f64| (part as f64 + share) / count as f64;
-        let values = parts.into_iter().map(|part| at(part, stream.uniform()));
-        let values = values.collect::<Vec<f64>>();
+        let values = parts
+            .into_iter()
+            .map(|part| at(part, stream.uniform()))
+            .collect::<Vec<f64>>();
         debug_assert!(
             values.iter().all(|value| (0.0..1.0).contains(value)),
             "points of a hypercube are in the unit cube"

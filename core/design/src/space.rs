@@ -50,8 +50,10 @@ pub struct Level {
 impl Level {
     /// Its changes as overrides `KEY=VALUE`; `None` if it has none, or some are computed.
     fn overrides(&self) -> Option<Vec<String>> {
-        let changes = self.settings.iter();
-        let changes = changes.map(|(key, setting)| Some(format!("{key}={}", setting.as_text()?)));
+        let changes = self
+            .settings
+            .iter()
+            .map(|(key, setting)| Some(format!("{key}={}", setting.as_text()?)));
         let changes: Vec<String> = changes.collect::<Option<_>>()?;
         (!changes.is_empty()).then_some(changes)
     }
@@ -140,15 +142,21 @@ impl Space {
         let wanted = all.filter(|(_, series)| only.is_empty() || only.contains(&series.name));
         let series: Vec<usize> = wanted.map(|(number, _)| number).collect();
         let design = Design::read(&question.design)?;
-        let axes = question.over.iter().map(|text| {
-            let axis = Axis::read(text).map_err(|error| QuestionError::of(text, error))?;
-            Ok((axis, text.as_str()))
-        });
-        let axes = axes.collect::<Result<Vec<_>, QuestionError>>()?;
-        let exclude = question.exclude.iter().map(|text| {
-            Condition::read_all(text, 0).map_err(|error| QuestionError::of(text, error))
-        });
-        let exclude = exclude.collect::<Result<Vec<_>, QuestionError>>()?;
+        let axes = question
+            .over
+            .iter()
+            .map(|text| {
+                let axis = Axis::read(text).map_err(|error| QuestionError::of(text, error))?;
+                Ok((axis, text.as_str()))
+            })
+            .collect::<Result<Vec<_>, QuestionError>>()?;
+        let exclude = question
+            .exclude
+            .iter()
+            .map(|text| {
+                Condition::read_all(text, 0).map_err(|error| QuestionError::of(text, error))
+            })
+            .collect::<Result<Vec<_>, QuestionError>>()?;
         let mut factors = Vec::new();
         if series.len() > 1 {
             factors.push(of_series(&template, &series));
@@ -157,8 +165,11 @@ impl Space {
         if !question.ablate.is_empty() {
             factors.push(of_ablation(&question.ablate)?);
         }
-        let draws = question.draw.iter().map(|text| of_batches(text, question));
-        let draws = draws.collect::<Result<Vec<_>, _>>()?;
+        let draws = question
+            .draw
+            .iter()
+            .map(|text| of_batches(text, question))
+            .collect::<Result<Vec<_>, _>>()?;
         let drawn = draws.iter().map(of_axis);
         check_overlap(
             &template,
@@ -182,7 +193,7 @@ impl Space {
     /// Asserts the invariants of the chosen combinations.
     fn assert_invariants(&self) {
         debug_assert!(
-            self.factors.iter().all(|one| !one.levels.is_empty()),
+            self.factors.iter().all(|factor| !factor.levels.is_empty()),
             "each factor of a space has a level"
         );
         let dimensions = self.factors.len();
@@ -227,8 +238,8 @@ impl Space {
         match design {
             Design::Factorial => {}
             Design::TwoLevel | Design::Fractional(_) | Design::Generators(_) => {
-                if let Some(one) = self.factors.iter().find(|one| one.levels.len() < 2) {
-                    let why = format!("axis {} has one level, and two are needed", one.name);
+                if let Some(short) = self.factors.iter().find(|factor| factor.levels.len() < 2) {
+                    let why = format!("axis {} has one level, and two are needed", short.name);
                     return Err(wrong(&why, "two levels, as in sender.sack=true,false"));
                 }
                 for factor in &mut self.factors {
@@ -370,8 +381,8 @@ impl Space {
             }
         }
         let mut excluded = self.exclude.iter();
-        let is_excluded = excluded.any(|all| {
-            holds_all(all, &|key| self.text(&cell, key, files, memory)).unwrap_or(false)
+        let is_excluded = excluded.any(|conditions| {
+            holds_all(conditions, &|key| self.text(&cell, key, files, memory)).unwrap_or(false)
         });
         (!is_excluded).then_some(cell)
     }
@@ -512,8 +523,8 @@ impl Space {
         if known.len() >= MAX_BDPS {
             known.clear();
         }
-        let known = known.entry((cell.series, changes.clone()));
-        let bdp = *known.or_insert_with(|| {
+        let bdp = known.entry((cell.series, changes.clone()));
+        let bdp = *bdp.or_insert_with(|| {
             let series = self.template.cell(cell.series, &changes, files).ok()?;
             series.scenario.bdp()
         });
@@ -525,7 +536,8 @@ impl Space {
 fn of_batches(text: &str, question: &Question) -> Result<Axis, QuestionError> {
     let axis = Axis::read(text).map_err(|error| QuestionError::of(text, error))?;
     let settings = axis.levels.iter().flat_map(|level| &level.values);
-    let is_free = axis.when.is_empty() && settings.clone().all(|one| one.as_text().is_some());
+    let is_free =
+        axis.when.is_empty() && settings.clone().all(|setting| setting.as_text().is_some());
     let wrong = |why: &str, hint: &str| Err(QuestionError::new(text, 0..text.len(), why, hint));
     match is_free {
         false => wrong(
@@ -592,8 +604,8 @@ fn of_ablation(switches: &[String]) -> Result<Factor, QuestionError> {
             Some((key, value)) => (key.trim(), value.trim()),
             None => (text.trim(), "false"),
         };
-        let found = lookup::find(key, 0..key.len());
-        let found = found.map_err(|error| QuestionError::of(text, error))?;
+        let found =
+            lookup::find(key, 0..key.len()).map_err(|error| QuestionError::of(text, error))?;
         if !found.is_flag() && !text.contains('=') {
             let why = "it is not a switch";
             let hint = "the value that it has without the mechanism: KEY=VALUE";

@@ -65,10 +65,10 @@ pub fn batches(values: &[&[f64]]) -> Option<Batches> {
     let within: Vec<f64> = values.iter().map(|batch| variance(batch)).collect();
     let within = mean(&within)?;
     let of_means = variance(&means) * size as f64;
-    let freedom = [values.len() - 1, values.len() * (size - 1)].map(|one| one as f64);
+    let freedom = [values.len() - 1, values.len() * (size - 1)].map(|degrees| degrees as f64);
     let between = (of_means - within) / size as f64;
     debug_assert!(
-        means.len() == values.len() && freedom.iter().all(|one| *one >= 1.0),
+        means.len() == values.len() && freedom.iter().all(|degrees| *degrees >= 1.0),
         "each batch has a mean, and both variances a degree of freedom: {freedom:?}"
     );
     Some(Batches {

@@ -119,8 +119,10 @@ fn changed(change: impl FnOnce(&mut Vec<Arm>)) -> Grid {
     let grid = two_by_three();
     let mut arms: Vec<Arm> = grid.arms.iter().map(Arm::from).collect();
     change(&mut arms);
-    let arms = arms.into_iter().collect();
-    Grid { arms, ..grid }
+    Grid {
+        arms: arms.into_iter().collect(),
+        ..grid
+    }
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn effects_of_a_two_level_design_are_twice_the_coefficients_of_a_regression() {
     let found: Vec<f64> = effects
         .sources
         .iter()
-        .map(|one| one.effect.unwrap().mean)
+        .map(|source| source.effect.unwrap().mean)
         .collect();
     assert_eq!(found, [1.5, -5.0, 23.0, 0.0, 10.0, 1.5]);
     let shares: f64 = effects.sources.iter().map(|source| source.share).sum();

@@ -58,15 +58,15 @@ pub const SUPER_PACKET: u64 = 65_536;
 /// Returns the fraction of a link's bits that is payload of segments of `mss` bytes.
 #[must_use]
 pub fn payload_share(mss: Bytes) -> f64 {
-    let mss = mss.as_u64() as f64;
-    mss / (mss + (HEADERS + FRAMING) as f64)
+    let payload = mss.as_u64() as f64;
+    payload / (payload + (HEADERS + FRAMING) as f64)
 }
 
 /// Returns the payload rate of a queueing discipline of `rate`.
 #[must_use]
 pub fn shaped_rate(rate: Rate, mss: Bytes) -> Rate {
-    let mss = mss.as_u64() as f64;
-    scaled(rate, mss / (mss + (HEADERS + LINK_HEADER) as f64))
+    let payload = mss.as_u64() as f64;
+    scaled(rate, payload / (payload + (HEADERS + LINK_HEADER) as f64))
 }
 
 /// Returns the payload rate of a link of `rate`.

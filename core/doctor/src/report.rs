@@ -52,8 +52,9 @@ impl Report {
     pub fn fixes(&self, is_conditional: bool) -> Vec<&str> {
         let findings = self.findings.iter().map(|found| &found.finding);
         let wanted = findings.filter(|finding| finding.only_if.is_some() == is_conditional);
-        let commands = wanted.map(|finding| &finding.change);
-        let commands = commands.filter(|change| change.is_command);
+        let commands = wanted
+            .map(|finding| &finding.change)
+            .filter(|change| change.is_command);
         distinct(commands.map(|change| change.fix.as_str()))
     }
 
@@ -79,7 +80,7 @@ impl Report {
         let mut findings = Vec::from([first]);
         findings.extend(of_side.iter().copied().filter(is_as_low));
         let is_ended = |found: &CostedFinding| {
-            let mut ended = findings.iter().map(|one| &one.finding.change.fix);
+            let mut ended = findings.iter().map(|costed| &costed.finding.change.fix);
             ended.any(|fix| *fix == found.finding.change.fix)
         };
         let next = of_side.iter().find(|found| !is_ended(found));

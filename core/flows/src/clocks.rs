@@ -164,7 +164,7 @@ impl PacketTimes {
             })
             .collect();
         self.match_ranges(from, other, &mut crossings);
-        crossings.sort_by_key(|one| (one.here, one.seq));
+        crossings.sort_by_key(|crossing| (crossing.here, crossing.seq));
         crossings
     }
 
@@ -174,20 +174,22 @@ impl PacketTimes {
     fn match_ranges(&self, from: Side, other: &Self, crossings: &mut Vec<Crossing>) {
         let delays = crossings
             .iter()
-            .filter_map(|one| Some(signed(one.here, one.there?)));
+            .filter_map(|crossing| Some(signed(crossing.here, crossing.there?)));
         let Some(least) = delays.min() else { return };
         let here = self.data[from as usize].sorted();
         let there = other.data[from as usize].sorted();
-        crossings.retain_mut(|one| {
-            if one.there.is_some() || !one.has_data {
+        crossings.retain_mut(|crossing| {
+            if crossing.there.is_some() || !crossing.has_data {
                 return true;
             }
-            let (Some(sent), Some(came)) = (here.times(one.seq), there.times(one.seq)) else {
+            let (Some(sent), Some(came)) = (here.times(crossing.seq), there.times(crossing.seq))
+            else {
                 return false;
             };
-            let next = sent.into_iter().find(|at| *at > one.here);
-            one.there = came.into_iter().find(|at| {
-                signed(one.here, *at) >= least && next.is_none_or(|next| signed(next, *at) < least)
+            let next = sent.into_iter().find(|at| *at > crossing.here);
+            crossing.there = came.into_iter().find(|at| {
+                signed(crossing.here, *at) >= least
+                    && next.is_none_or(|next| signed(next, *at) < least)
             });
             true
         });
@@ -380,8 +382,11 @@ impl<'a> Bounds<'a> {
     /// offset at x = 0.
     fn at(&self, drift: f64) -> (f64, f64) {
         let rest = |point: &Point| point.y - drift * point.x;
-        let below = self.under.iter().map(rest);
-        let below = below.fold(f64::NEG_INFINITY, f64::max);
+        let below = self
+            .under
+            .iter()
+            .map(rest)
+            .fold(f64::NEG_INFINITY, f64::max);
         let above = self.over.iter().map(rest).fold(f64::INFINITY, f64::min);
         (below, above)
     }

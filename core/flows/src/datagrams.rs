@@ -191,7 +191,7 @@ impl Datagrams {
                 self.held.push_back(Slot::Known(silent));
             }
             Outcome::Contradicts(id) => {
-                if self.waiting.iter().any(|one| one.id == id) {
+                if self.waiting.iter().any(|waiting| waiting.id == id) {
                     self.say(FragmentIssue::Contradiction, &dissected);
                 }
                 self.wait(id, dissected, is_first);
@@ -203,15 +203,18 @@ impl Datagrams {
     /// Adds a fragment that waits for others of its packet.
     fn wait(&mut self, id: DatagramId, dissected: DissectedPacket, is_first: bool) {
         let place = self.gone + self.held.len() as u64;
-        let index = self.waiting.iter().rposition(|one| one.id == id);
-        let index = index.unwrap_or_else(|| {
-            self.waiting.push(Waiting {
-                id,
-                first: None,
-                others: None,
+        let index = self
+            .waiting
+            .iter()
+            .rposition(|waiting| waiting.id == id)
+            .unwrap_or_else(|| {
+                self.waiting.push(Waiting {
+                    id,
+                    first: None,
+                    others: None,
+                });
+                self.waiting.len() - 1
             });
-            self.waiting.len() - 1
-        });
         let waiting = &mut self.waiting[index];
         let silent = DissectedPacket {
             found: Ok(None),
@@ -249,7 +252,7 @@ impl Datagrams {
 
     /// Removes a packet from the list of those that wait.
     fn take(&mut self, id: DatagramId) -> Option<Waiting> {
-        let index = self.waiting.iter().position(|one| one.id == id)?;
+        let index = self.waiting.iter().position(|waiting| waiting.id == id)?;
         Some(self.waiting.remove(index))
     }
 
@@ -294,8 +297,12 @@ impl Datagrams {
         if self.held.len() < MAX_HELD {
             return;
         }
-        let oldest = self.waiting.iter().filter(|one| one.first.is_some());
-        let oldest = oldest.min_by_key(|one| one.first).map(|one| one.id);
+        let oldest = self
+            .waiting
+            .iter()
+            .filter(|waiting| waiting.first.is_some())
+            .min_by_key(|waiting| waiting.first)
+            .map(|waiting| waiting.id);
         if let Some(id) = oldest {
             self.reassembly.give_up(id);
             self.give_up(id);

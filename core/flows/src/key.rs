@@ -136,7 +136,6 @@ impl Key {
     }
 }
 
-/// Returns the halves of an address.
 #[inline]
 const fn halves(address: Ipv6Addr) -> [u64; 2] {
     let bits = address.to_bits();

@@ -171,8 +171,8 @@ const fn word(octets: &[u8; LEAST], at: usize) -> u16 {
 /// Reads timestamps from options in the usual layout.
 #[inline]
 fn stamps(options: &[u8]) -> Option<u64> {
-    let (begin, both) = options.split_first_chunk::<4>()?;
-    let both = both.first_chunk::<8>()?;
+    let (begin, rest) = options.split_first_chunk::<4>()?;
+    let both = rest.first_chunk::<8>()?;
     (u32::from_be_bytes(*begin) == 0x0101_080a).then_some(u64::from_be_bytes(*both))
 }
 
@@ -219,8 +219,8 @@ mod tests {
         ) {
             let at = Instant::from_nanos(7);
             if let Some(plain) = Plain::read(at, LinkType::ETHERNET, &octets, wire) {
-                let walked = dissect(LinkType::ETHERNET, &octets, wire);
-                let walked = walked.map(|segment| Observed::new(at, &segment));
+                let walked = dissect(LinkType::ETHERNET, &octets, wire)
+                    .map(|segment| Observed::new(at, &segment));
                 prop_assert!(walked.is_ok(), "{walked:?}");
                 let Ok(walked) = walked else { return Ok(()) };
                 let seen = plain.observed();

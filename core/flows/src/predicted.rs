@@ -250,7 +250,10 @@ impl Direction {
 
     /// Whether an acknowledgment of it changes only SND.UNA and the number of duplicates.
     fn is_quiet(&self) -> bool {
-        let has_gaps = self.in_flight.as_ref().is_some_and(|it| it.has_gaps());
+        let has_gaps = self
+            .in_flight
+            .as_ref()
+            .is_some_and(|in_flight| in_flight.has_gaps());
         let rare = self.rare.as_ref();
         let is_repairing = rare.is_some_and(|rare| rare.repair.is_going_on(self.una));
         !has_gaps && !is_repairing

@@ -104,9 +104,9 @@ impl LossRecovery {
             reported <= len && repeat.segments > 0,
             "{reported} octets of {repeat:?} are reported as duplicates"
         );
-        let segments = segments.clamp(1, repeat.segments);
-        repeat.segments -= segments;
-        segments
+        let repeated = segments.clamp(1, repeat.segments);
+        repeat.segments -= repeated;
+        repeated
     }
 
     /// Handles an acknowledgment by RFC 3522. Retransmissions that `ack` covers are spurious if the

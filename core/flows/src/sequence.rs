@@ -191,9 +191,9 @@ fn on_old(
 ) {
     let old_end = end.min(data.next);
     let payload = payload_range(packet, start, old_end);
-    let (filled, opener) = data.fill_gaps(payload.start, payload.end);
+    let (filled, opener_of_payload) = data.fill_gaps(payload.start, payload.end);
     let (filled_by_fin, opener_of_fin) = data.fill_gaps(payload.end, old_end);
-    let opener = opener.or(opener_of_fin);
+    let opener = opener_of_payload.or(opener_of_fin);
     let base = if data.has_syn() { start } else { data.base };
     let before_capture = base.clamp(start, old_end) - start;
     let seen_before = old_end - start - filled - filled_by_fin - before_capture;

@@ -162,7 +162,7 @@ impl SequenceRanges {
         while self.list.len() > MAX_RANGES {
             self.zeros += 1;
             let mut list = core::mem::take(&mut self.list);
-            list.retain(|one| self.is_kept(one.start, self.zeros));
+            list.retain(|range| self.is_kept(range.start, self.zeros));
             self.list = list;
         }
     }
@@ -183,14 +183,18 @@ impl SequenceRanges {
         // other capture point must have captured.
         let mut edges: Vec<(i64, [i32; 4], bool)> = Vec::new();
         let mut collect = |all: &Self, by: i64, (from, until): (Instant, Instant), which: usize| {
-            for one in all.list.iter().filter(|one| all.is_kept(one.start, zeros)) {
-                let (start, end) = (one.start + by, one.start + by + i64::from(one.len));
+            for range in all
+                .list
+                .iter()
+                .filter(|range| all.is_kept(range.start, zeros))
+            {
+                let (start, end) = (range.start + by, range.start + by + i64::from(range.len));
                 let (start, end) = (start.max(low), end.min(high));
                 if start < end {
                     let mut change = [0; 4];
                     change[which] = 1;
-                    change[which + 1] = i32::from((from..=until).contains(&one.at));
-                    let [is_first, is_last] = one.is_edge.map(|is_edge| is_edge && which == 0);
+                    change[which + 1] = i32::from((from..=until).contains(&range.at));
+                    let [is_first, is_last] = range.is_edge.map(|is_edge| is_edge && which == 0);
                     edges.push((start, change, is_first));
                     edges.push((end, change.map(|count| -count), is_last));
                 }
@@ -274,7 +278,7 @@ impl SequenceRanges {
                 left.extend(
                     [(from, a, since), (b, until, since)]
                         .into_iter()
-                        .filter(|one| one.0 < one.1),
+                        .filter(|hole| hole.0 < hole.1),
                 );
             }
             holes = left;
@@ -285,7 +289,7 @@ impl SequenceRanges {
     /// Returns the ranges in order of sequence numbers.
     pub fn sorted(&self) -> Sorted<'_> {
         let mut list = self.list.clone();
-        list.sort_unstable_by_key(|one| (one.start, one.at));
+        list.sort_unstable_by_key(|range| (range.start, range.at));
         Sorted { all: self, list }
     }
 }
@@ -305,12 +309,12 @@ impl Sorted<'_> {
         if !self.all.is_kept(place, self.all.zeros) {
             return None;
         }
-        let behind = self.list.partition_point(|one| one.start <= place);
+        let behind = self.list.partition_point(|range| range.start <= place);
         let before = self.list[..behind].iter().rev();
         let mut times: Vec<Instant> = before
-            .take_while(|one| one.start > place - i64::from(BLOCK))
-            .filter(|one| place < one.start + i64::from(one.len))
-            .map(|one| one.at)
+            .take_while(|range| range.start > place - i64::from(BLOCK))
+            .filter(|range| place < range.start + i64::from(range.len))
+            .map(|range| range.at)
             .collect();
         times.sort_unstable();
         Some(times)

@@ -134,7 +134,6 @@ impl Axis {
     }
 }
 
-/// Returns whether every key takes whole numbers only.
 fn is_whole(kinds: &[KnownKey]) -> bool {
     kinds.iter().all(|found| found.is_whole())
 }

@@ -99,8 +99,8 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
         kernel_sends: sender.host.stack == Stack::Kernel,
         routers: routers(path.forward.iter().chain(&path.sender_link).chain(&links)),
         ends,
-    };
-    let flows = flows.flows(&reader, &tables);
+    }
+    .flows(&reader, &tables);
     check_backlog(&receiver, &flows, findings);
     let duration = end.unwrap_or_else(|| flow::latest_end(&flows));
     Scenario {
@@ -141,24 +141,25 @@ fn check_backlog(receiver: &host::Draft, flows: &[Flow], findings: &Findings) {
     }
 }
 
-/// Returns the nodes, each with its host.
 fn model_nodes(nodes: Vec<topology::Node>, flows: &[Flow], defaults: [&Host; 2]) -> Vec<Node> {
     let begins = |number| {
         let mut ends = flows.iter().filter_map(|flow| flow.ends.as_ref());
         ends.any(|ends| ends.from == number)
     };
-    let nodes = nodes.into_iter().enumerate();
-    let nodes = nodes.map(|(number, node)| {
-        let default = defaults[usize::from(!begins(number))];
-        let host = node
-            .draft
-            .map_or_else(|| default.clone(), |draft| draft.host);
-        Node {
-            name: node.name,
-            host: host::with_link(host, node.link),
-        }
-    });
-    nodes.collect()
+    nodes
+        .into_iter()
+        .enumerate()
+        .map(|(number, node)| {
+            let default = defaults[usize::from(!begins(number))];
+            let host = node
+                .draft
+                .map_or_else(|| default.clone(), |draft| draft.host);
+            Node {
+                name: node.name,
+                host: host::with_link(host, node.link),
+            }
+        })
+        .collect()
 }
 
 /// Reads the IP version; every MTU on the path must be large enough for it.
@@ -169,18 +170,21 @@ fn ip(plan: &Reader, hosts: [&Host; 2], path: &path::Path) -> IpVersion {
         "ipv6" => Some(IpVersion::V6),
         _ => None,
     };
-    let ip = plan.choice("ip", "version of IP", names.into_iter(), find);
-    let ip = ip.unwrap_or_default();
+    let ip = plan
+        .choice("ip", "version of IP", names.into_iter(), find)
+        .unwrap_or_default();
     let least = ip.least_mtu();
     let hops = path.forward.iter().chain(&path.reverse);
     let links = path.sender_link.iter().chain(&path.receiver_link);
-    let hops = hops.chain(links).filter_map(|hop| {
+    let limited = hops.chain(links).filter_map(|hop| {
         let mtu = u32::try_from(hop.mtu?.as_u64()).ok()?;
         Some((format!("hop `{}`", hop.name), mtu))
     });
-    let hosts = ["sender", "receiver"].into_iter().zip(hosts);
-    let hosts = hosts.map(|(name, host)| (format!("`{name}`"), host.mtu));
-    for (who, mtu) in hosts.chain(hops).filter(|(_, mtu)| *mtu < least) {
+    let hosts = ["sender", "receiver"]
+        .into_iter()
+        .zip(hosts)
+        .map(|(name, host)| (format!("`{name}`"), host.mtu));
+    for (who, mtu) in hosts.chain(limited).filter(|(_, mtu)| *mtu < least) {
         let message = format!("the MTU of {who} is {mtu} bytes, less than IPv6 can do with");
         Diagnostic::error(plan.place_of_value("ip"), message)
             .label(format!(

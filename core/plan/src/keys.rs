@@ -209,8 +209,9 @@ impl KeyTable {
     /// Returns every valid name, the settings of a profile included.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         let settings = if self.has_settings { SETTINGS } else { &[] };
-        let settings = settings.iter().map(|setting| setting.name);
-        self.keys().map(|key| key.name).chain(settings)
+        self.keys()
+            .map(|key| key.name)
+            .chain(settings.iter().map(|setting| setting.name))
     }
 }
 

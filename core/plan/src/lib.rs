@@ -127,13 +127,12 @@ fn read(
     };
     let findings = Findings::new(files);
     let document = syntax::document(bytes, &findings);
-    let changes = overrides.iter().enumerate();
-    let changes = changes.map(|(index, text)| Assignment::from_override(text, index, &findings));
-    let changes: Vec<Assignment> = changes.flatten().collect();
-    let plan = document.map(|document| {
-        let texts = texts.clone();
-        check::plan(document, &changes, &findings, texts)
-    });
+    let changes: Vec<Assignment> = overrides
+        .iter()
+        .enumerate()
+        .flat_map(|(index, text)| Assignment::from_override(text, index, &findings))
+        .collect();
+    let plan = document.map(|document| check::plan(document, &changes, &findings, texts.clone()));
     let list = findings.into_sorted();
     let has_errors = list
         .iter()

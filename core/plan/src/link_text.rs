@@ -31,7 +31,6 @@ pub(crate) struct Queue {
     pub(crate) limit: Option<QueueLimit>,
 }
 
-/// Returns the error for a part of a text that is not understood.
 fn invalid(part: &str, span: Range<usize>, why: String, hint: impl Into<String>) -> TextError {
     TextError {
         why: format!("`{}`: {why}", shown(part)),
@@ -159,7 +158,11 @@ fn parameter(config: &QueueConfig, name: &str) -> Option<&'static Parameter> {
 fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<usize>) -> TextError {
     let word = part.split([' ', '=']).next().unwrap_or(part);
     if is_named {
-        let names = config.discipline.parameters.iter().map(|one| one.name);
+        let names = config
+            .discipline
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name);
         let listed: Vec<&str> = names.clone().collect();
         let why = format!("`{}` has no such setting", config.discipline.name);
         let hint = match &listed[..] {
@@ -330,8 +333,8 @@ pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, TextError> {
         .split_once(':')
         .ok_or_else(|| wrong("no colon in it"))?;
     let loss: Probability = loss.trim().parse().map_err(TextError::from)?;
-    let burst = burst.trim();
     let burst: f64 = burst
+        .trim()
         .parse()
         .map_err(|_| wrong("the mean burst is no number"))?;
     let why = "a burst is 1 packet or more, and between bursts there is one that is not lost";
@@ -411,13 +414,13 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, TextError> {
 
 /// Reads an ACK filter: `queue`, or `every 4`.
 pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, TextError> {
-    let text = text.trim();
-    if text == "queue" {
+    let trimmed = text.trim();
+    if trimmed == "queue" {
         return Ok(AckFilter::Queue);
     }
     let hint = "\"queue\", or \"every 4\" for every fourth ACK of a run";
-    let wrong = |why: &str| invalid(text, 0..text.len(), why.to_owned(), hint);
-    let count = text
+    let wrong = |why: &str| invalid(trimmed, 0..trimmed.len(), why.to_owned(), hint);
+    let count = trimmed
         .strip_prefix("every ")
         .ok_or_else(|| wrong("it is no ACK filter"))?;
     match count.trim().parse() {
@@ -443,7 +446,12 @@ mod tests {
         assert_eq!((fq.config.discipline.name, fq.limit), ("fq_codel", None));
         let both = queue("codel,1000 packets, target 20 ms , ecn").unwrap();
         assert_eq!(both.limit, Some(QueueLimit::Packets(1000)));
-        let set: Vec<&str> = both.config.settings.iter().map(|one| one.name).collect();
+        let set: Vec<&str> = both
+            .config
+            .settings
+            .iter()
+            .map(|setting| setting.name)
+            .collect();
         assert_eq!(set, ["target", "ecn"]);
         let room = queue("2 MB, codel").unwrap();
         assert_eq!(room.limit, Some(QueueLimit::Bytes(Bytes::new(2_000_000))));
@@ -477,7 +485,7 @@ mod tests {
         let text = "htb, 100 packets, srchost; rate 10 Mbit/s; parent 1, rate 4 Mbit/s, prio 1";
         let read = queue(text).unwrap();
         assert_eq!(read.limit, Some(QueueLimit::Packets(100)));
-        let names = |class: &Settings| class.iter().map(|one| one.name).collect::<Vec<_>>();
+        let names = |class: &Settings| class.iter().map(|setting| setting.name).collect::<Vec<_>>();
         let set: Vec<Vec<&str>> = read.config.classes.iter().map(names).collect();
         assert_eq!(set, [vec!["rate"], vec!["parent", "rate", "prio"]]);
     }

@@ -160,9 +160,10 @@ impl Scenario {
             let stations = 0..medium.recoveries.len();
             stations.map(move |station| (medium, station))
         });
-        let station = stations.nth(number - self.links.len());
-        let station = station.map(|(medium, station)| (medium.station(station), medium.delay));
-        station.unwrap_or_default()
+        stations
+            .nth(number - self.links.len())
+            .map(|(medium, station)| (medium.station(station), medium.delay))
+            .unwrap_or_default()
     }
 
     /// Returns the scenario with one path in place of nodes and links. `None` if they are not one
@@ -225,10 +226,15 @@ impl Scenario {
     #[must_use]
     pub fn base_rtt(&self) -> Duration {
         let links = [&self.sender.link, &self.receiver.link];
-        let hops = self.forward.iter().chain(&self.reverse);
-        let hops = hops.chain(links.into_iter().flatten());
-        let medium = self.ethernet.iter();
-        let medium = medium.map(|ethernet| ethernet.medium.delay.saturating_mul(2));
+        let hops = self
+            .forward
+            .iter()
+            .chain(&self.reverse)
+            .chain(links.into_iter().flatten());
+        let medium = self
+            .ethernet
+            .iter()
+            .map(|ethernet| ethernet.medium.delay.saturating_mul(2));
         sum(hops.map(|hop| hop.one_way_delay).chain(medium))
     }
 }
@@ -413,7 +419,11 @@ impl Flow {
     /// consists of connections.
     #[must_use]
     pub fn kind(&self) -> FlowKind {
-        match self.application.as_ref().map(|one| one.entry.make) {
+        match self
+            .application
+            .as_ref()
+            .map(|application| application.entry.make)
+        {
             Some(Make::Arrivals(_)) => FlowKind::Arrivals,
             Some(Make::Datagrams(_)) => FlowKind::Datagrams,
             Some(Make::Stream(_) | Make::Reader(_)) | None => FlowKind::Connections,

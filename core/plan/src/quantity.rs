@@ -152,9 +152,9 @@ pub(crate) fn threshold(text: &str) -> Result<MarkAbove, TextError> {
 
 /// Splits a text into the number and the unit behind it.
 fn split(text: &str) -> (&str, &str) {
-    let text = text.trim();
-    let end = text.find(|c: char| c.is_alphabetic() || c == '%' || c.is_whitespace());
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let trimmed = text.trim();
+    let end = trimmed.find(|c: char| c.is_alphabetic() || c == '%' || c.is_whitespace());
+    let (number, unit) = trimmed.split_at(end.unwrap_or(trimmed.len()));
     (number, unit.trim_start())
 }
 
@@ -171,21 +171,21 @@ fn scaled(number: &str, scale: u64) -> Result<u64, &'static str> {
     }
     let too_large = "it is too large";
     let whole: u64 = whole.parse().map_err(|_| too_large)?;
-    let fraction = fraction.trim_end_matches('0');
-    let places = u32::try_from(fraction.len()).unwrap_or(u32::MAX);
+    let decimals = fraction.trim_end_matches('0');
+    let places = u32::try_from(decimals.len()).unwrap_or(u32::MAX);
     // More decimals than the scale has zeros exceed the resolution.
     let step = 10u64
         .checked_pow(places)
-        .filter(|step| scale.is_multiple_of(*step));
-    let step = step.ok_or("it is finer than the smallest unit")?;
-    let fraction: u64 = if fraction.is_empty() {
+        .filter(|step| scale.is_multiple_of(*step))
+        .ok_or("it is finer than the smallest unit")?;
+    let fraction: u64 = if decimals.is_empty() {
         0
     } else {
-        fraction.parse().map_err(|_| too_large)?
+        decimals.parse().map_err(|_| too_large)?
     };
-    let whole = whole.checked_mul(scale).ok_or(too_large)?;
     whole
-        .checked_add(fraction * (scale / step))
+        .checked_mul(scale)
+        .and_then(|units| units.checked_add(fraction * (scale / step)))
         .ok_or(too_large)
 }
 

@@ -515,7 +515,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns whether the word is valid in a file name.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=100).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(is_plain)

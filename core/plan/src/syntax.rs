@@ -72,8 +72,8 @@ fn line_at(text: &str, offset: usize) -> (usize, &str) {
 
 /// Returns the correction of the commonest typo: a quantity without quotes.
 fn quoted(line: &str) -> Option<String> {
-    let (key, value) = line.split_once('=')?;
-    let value = value.split('#').next()?.trim();
+    let (key, rest) = line.split_once('=')?;
+    let value = rest.split('#').next()?.trim();
     let is_bare = !value.contains(['"', '\'', '[', '{']);
     let has_letters = value.contains(|c: char| c.is_alphabetic());
     let is_short = value.len() <= 40 && key.len() <= 40;

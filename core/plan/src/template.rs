@@ -79,7 +79,10 @@ impl Template {
         }
         let scenario = check::scenario(&document, &findings);
         let list = findings.into_sorted();
-        if list.iter().any(|one| one.severity == Severity::Error) {
+        if list
+            .iter()
+            .any(|finding| finding.severity == Severity::Error)
+        {
             let mut texts = self.plan.warnings.clone();
             texts.overrides.extend_from_slice(changes);
             return Err(Diagnostics { list, ..texts });
@@ -147,12 +150,12 @@ fn collect(value: &Value, path: &str, all: &mut BTreeMap<String, String>) {
 /// Returns a value in a canonical form. `10ms`, `10 ms` and `0.01 s` give the same text.
 #[must_use]
 pub fn canonical(text: &str) -> String {
-    let text = text.trim();
-    match Amount::read(text) {
+    let trimmed = text.trim();
+    match Amount::read(trimmed) {
         Some(amount) => {
             let (data, time) = (amount.dimension.data, amount.dimension.time);
             format!("{:e} {data} {time}", amount.value)
         }
-        None => text.to_owned(),
+        None => trimmed.to_owned(),
     }
 }

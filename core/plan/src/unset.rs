@@ -40,8 +40,7 @@ fn remove_from_list(elements: &mut [Value], words: &[&str]) -> bool {
     if let Some(index) = position(elements, choice).filter(|_| !inner.is_empty()) {
         return remove_from_element(&mut elements[index], inner);
     }
-    let elements = elements.iter_mut();
-    elements.fold(false, |any, element| {
+    elements.iter_mut().fold(false, |any, element| {
         remove_from_element(element, words) | any
     })
 }

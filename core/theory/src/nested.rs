@@ -183,15 +183,17 @@ fn groups(paths: &[Vec<usize>], values: &[f64], depth: usize) -> Vec<Vec<Group>>
         let mut groups: Vec<Group> = Vec::new();
         for (index, path) in paths.iter().enumerate() {
             let key = (parents[index], path[level]);
-            let place = keys.iter().position(|known| *known == key);
-            let place = place.unwrap_or_else(|| {
-                keys.push(key);
-                groups.push(Group {
-                    parent: key.0,
-                    ..Group::default()
+            let place = keys
+                .iter()
+                .position(|known| *known == key)
+                .unwrap_or_else(|| {
+                    keys.push(key);
+                    groups.push(Group {
+                        parent: key.0,
+                        ..Group::default()
+                    });
+                    groups.len() - 1
                 });
-                groups.len() - 1
-            });
             groups[place].count += 1.0;
             groups[place].sum += values[index];
             parents[index] = place;
@@ -305,10 +307,10 @@ mod tests {
             (9, 0.167_592_59, 0.167_592_59),
         ];
         for (level, (df, mean_square, variance)) in found.levels.iter().zip(expected) {
-            let level = level.unwrap();
-            assert_eq!(level.df, df);
-            assert_close(level.mean_square, mean_square, 1e-7);
-            assert_close(level.variance, variance, 1e-7);
+            let component = level.unwrap();
+            assert_eq!(component.df, df);
+            assert_close(component.mean_square, mean_square, 1e-7);
+            assert_close(component.variance, variance, 1e-7);
         }
     }
 

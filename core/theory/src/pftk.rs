@@ -41,8 +41,8 @@ impl Pftk {
     /// Returns the segments per second by the full model. Without loss it is the limit of the
     /// window, or infinite.
     #[must_use]
-    pub fn full(&self, p: Probability) -> f64 {
-        let p = p.as_f64();
+    pub fn full(&self, loss: Probability) -> f64 {
+        let p = loss.as_f64();
         let rtt = self.rtt.as_secs_f64();
         if p == 0.0 {
             return self.window_limit.map_or(f64::INFINITY, |wm| wm / rtt);
@@ -83,8 +83,8 @@ impl Pftk {
         3.0 * libm::sqrt(3.0 * self.segments_per_ack * p.as_f64() / 8.0)
     }
 
-    fn simple(&self, p: Probability, timeout_share: f64) -> f64 {
-        let p = p.as_f64();
+    fn simple(&self, loss: Probability, timeout_share: f64) -> f64 {
+        let p = loss.as_f64();
         let growing = libm::sqrt(2.0 * self.segments_per_ack * p / 3.0);
         let waiting = timeout_share * p * (1.0 + 32.0 * p * p);
         1.0 / (self.rtt.as_secs_f64() * growing + self.t0.as_secs_f64() * waiting)

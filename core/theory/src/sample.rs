@@ -41,16 +41,19 @@ impl Summary {
     /// Summary of the finite values; `None` if there are none.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<Self> {
-        let values = values.into_iter().map(|value| *value.borrow());
-        let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-        values.sort_by(f64::total_cmp);
+        let mut sorted: Vec<f64> = values
+            .into_iter()
+            .map(|value| *value.borrow())
+            .filter(|value| value.is_finite())
+            .collect();
+        sorted.sort_by(f64::total_cmp);
         let summary = Self {
-            n: values.len(),
-            mean: mean(&values)?,
-            deviation: libm::sqrt(variance(&values)),
-            min: values[0],
-            median: quantile(&values, 0.5),
-            max: values[values.len() - 1],
+            n: sorted.len(),
+            mean: mean(&sorted)?,
+            deviation: libm::sqrt(variance(&sorted)),
+            min: sorted[0],
+            median: quantile(&sorted, 0.5),
+            max: sorted[sorted.len() - 1],
         };
         debug_assert!(
             summary.min <= summary.median && summary.median <= summary.max,

@@ -78,10 +78,9 @@ impl Stream {
 
 /// Computes equation (1).
 fn key(seed: u64, name: &str, purpose: u64) -> u64 {
-    let name = name.as_bytes();
     let mut key = absorb(0, seed);
     key = absorb(key, name.len() as u64);
-    for chunk in name.chunks(8) {
+    for chunk in name.as_bytes().chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         key = absorb(key, u64::from_le_bytes(word));

@@ -87,8 +87,8 @@ pub fn encode<P: PayloadOctets>(
     let header_len = checked_header_len(segment)?;
     let len = header_len + segment.payload.len();
     let too_short = EncodeError::BufferTooShort { needed: len };
-    let out = out.get_mut(..len).ok_or(too_short)?;
-    write_segment(segment, endpoints, header_len, ChecksumFill::Whole, out);
+    let written = out.get_mut(..len).ok_or(too_short)?;
+    write_segment(segment, endpoints, header_len, ChecksumFill::Whole, written);
     Ok(len)
 }
 

@@ -84,7 +84,9 @@ impl Octets {
     fn assert_invariants(&self) {
         debug_assert!(
             self.more.as_ref().is_none_or(|more| {
-                !self.head.is_empty() && !more.is_empty() && more.iter().all(|one| !one.is_empty())
+                !self.head.is_empty()
+                    && !more.is_empty()
+                    && more.iter().all(|piece| !piece.is_empty())
             }),
             "no piece of several is empty: {self:?}"
         );

@@ -47,9 +47,15 @@ pub fn encode_packet<P: PayloadOctets>(
     let tcp_len = header_len + segment.payload.len();
     let needed = ip.endpoints.header_len() + tcp_len;
     let too_short = EncodeError::BufferTooShort { needed };
-    let out = out.get_mut(..needed).ok_or(too_short)?;
-    let ip_len = ip.encode(segment.ecn, tcp_len, out)?;
-    write_segment(segment, &ip.endpoints, header_len, fill, &mut out[ip_len..]);
+    let written = out.get_mut(..needed).ok_or(too_short)?;
+    let ip_len = ip.encode(segment.ecn, tcp_len, written)?;
+    write_segment(
+        segment,
+        &ip.endpoints,
+        header_len,
+        fill,
+        &mut written[ip_len..],
+    );
     Ok(needed)
 }
 
@@ -67,9 +73,9 @@ pub fn encode_headers<P: PayloadOctets>(
     let header_len = checked_header_len(segment)?;
     let needed = ip.endpoints.header_len() + header_len;
     let too_short = EncodeError::BufferTooShort { needed };
-    let out = out.get_mut(..needed).ok_or(too_short)?;
-    let ip_len = ip.encode(segment.ecn, header_len + segment.payload.len(), out)?;
-    write_header_alone(segment, &ip.endpoints, fill, &mut out[ip_len..]);
+    let written = out.get_mut(..needed).ok_or(too_short)?;
+    let ip_len = ip.encode(segment.ecn, header_len + segment.payload.len(), written)?;
+    write_header_alone(segment, &ip.endpoints, fill, &mut written[ip_len..]);
     Ok(needed)
 }
 

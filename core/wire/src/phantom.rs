@@ -138,10 +138,10 @@ fn first_mismatch(offset: u64, octets: &[u8], from: usize) -> PhantomMismatch {
     let at = (from..octets.len())
         .find(|&at| octets[at] != phantom_octet(offset.wrapping_add(at as u64)))
         .expect("a group that differs has an octet that differs");
-    let offset = offset.wrapping_add(at as u64);
+    let differs_at = offset.wrapping_add(at as u64);
     PhantomMismatch {
-        offset,
-        expected: phantom_octet(offset),
+        offset: differs_at,
+        expected: phantom_octet(differs_at),
         found: octets[at],
     }
 }
@@ -211,11 +211,11 @@ mod tests {
         fn a_changed_octet_is_named(
             offset in 0..u64::MAX / 2,
             len in 1_usize..70,
-            at in any::<prop::sample::Index>(),
+            index in any::<prop::sample::Index>(),
             change in 1_u8..,
         ) {
             let mut octets = filled(offset, len);
-            let at = at.index(len);
+            let at = index.index(len);
             octets[at] ^= change;
             let expected = phantom_octet(offset + at as u64);
             prop_assert_eq!(verify_phantom(offset, &octets), Err(PhantomMismatch {

@@ -109,8 +109,8 @@ impl From<ReadError> for Halt {
 
 impl Halt {
     /// Returns the error for the source of this name.
-    pub(crate) fn of(self, name: &str) -> Error {
-        let name = name.to_owned();
+    pub(crate) fn of(self, source_name: &str) -> Error {
+        let name = source_name.to_owned();
         match self {
             Self::Read(source) => Error::Read { name, source },
             Self::NoPacket { format, missing } => Error::NoPacket {

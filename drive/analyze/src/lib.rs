@@ -121,12 +121,9 @@ pub struct Answer {
 /// # Errors
 /// [`Error`] of the first capture that cannot be read.
 pub fn analyze(files: &[Source], options: &Options<'_>) -> Result<Analysis, Error> {
-    let read = |source: &Source| {
-        let source = source.clone();
-        match files.len() {
-            2 => Capture::read(&source.rereadable()?, options),
-            _ => Capture::read(&source, options),
-        }
+    let read = |source: &Source| match files.len() {
+        2 => Capture::read(&source.clone().rereadable()?, options),
+        _ => Capture::read(source, options),
     };
     let captures: Vec<Capture> = files.iter().map(read).collect::<Result<_, _>>()?;
     let pairs = match &captures[..] {

@@ -39,8 +39,11 @@ impl ConnectionKey {
         let (low, high) = sorted(connection);
         // Without predecessors the count is zero.
         let earlier = if connection.is_successor() {
-            let earlier = table.connections().take(index);
-            earlier.filter(|other| sorted(other) == (low, high)).count()
+            table
+                .connections()
+                .take(index)
+                .filter(|earlier| sorted(earlier) == (low, high))
+                .count()
         } else {
             0
         };
@@ -227,14 +230,11 @@ fn translations(captures: [&Capture; 2], indices: [usize; 2], near: usize) -> St
     if here.iter().all(|end| there.contains(end)) {
         return String::new();
     }
-    let renamed = here
-        .iter()
+    here.iter()
         .zip(there)
-        .filter(|(one, other)| **one != *other);
-    let renamed = renamed.map(|(one, other)| {
-        format!(" Address translation between them: {one} is {other} behind it.")
-    });
-    renamed.collect()
+        .filter(|(near, far)| **near != *far)
+        .map(|(near, far)| format!(" Address translation between them: {near} is {far} behind it."))
+        .collect()
 }
 
 /// Reads the connections that are in both captures from one of them.

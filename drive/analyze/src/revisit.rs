@@ -74,8 +74,8 @@ fn dealt(chosen: &[Chosen<'_>], threads: usize) -> Vec<Vec<usize>> {
     let mut dealt = vec![(0, Vec::new()); threads];
     for (index, one) in chosen.iter().enumerate() {
         let packets = Side::BOTH.map(|side| one.connection.direction(side).packets());
-        if let Some((all, list)) = dealt.iter_mut().min_by_key(|(all, _)| *all) {
-            *all += packets.iter().sum::<u64>();
+        if let Some((load, list)) = dealt.iter_mut().min_by_key(|(load, _)| *load) {
+            *load += packets.iter().sum::<u64>();
             list.push(index);
         }
     }

@@ -112,25 +112,26 @@ impl Source {
     /// # Errors
     /// [`Error::Hold`] if reading fails, [`Error::TooLarge`] above 1 GiB.
     pub fn rereadable(self) -> Result<Self, Error> {
-        let (name, bytes) = match &self.origin {
+        let (name, read) = match &self.origin {
             Origin::StandardInput => ("-".to_owned(), held(io::stdin().lock())),
             Origin::File(path) if is_pipe(path) => {
-                let bytes = File::open(path).and_then(held);
-                (path.display().to_string(), bytes)
+                (path.display().to_string(), File::open(path).and_then(held))
             }
             Origin::File(_) | Origin::Bytes { .. } => return Ok(self),
         };
-        let bytes = bytes.map_err(|source| Error::Hold {
+        let held = read.map_err(|source| Error::Hold {
             name: name.clone(),
             source,
         })?;
-        if bytes.len() as u64 > MAX_HELD {
+        if held.len() as u64 > MAX_HELD {
             let limit = MAX_HELD;
             return Err(Error::TooLarge { name, limit });
         }
-        let bytes = bytes.into();
         Ok(Self {
-            origin: Origin::Bytes { name, bytes },
+            origin: Origin::Bytes {
+                name,
+                bytes: held.into(),
+            },
             ..self
         })
     }

@@ -174,7 +174,7 @@ impl<'a> Summarizer<'a> {
         let both = Side::BOTH.map(|side| connection.direction(side));
         self.rows.push(SummaryRow {
             first_packet,
-            packets: both.iter().map(|one| one.packets()).sum(),
+            packets: both.iter().map(|direction| direction.packets()).sum(),
             retransmitted: connection.direction(from).retransmitted_segments(),
             from: connection.endpoint(from),
             to: connection.endpoint(from.other()),

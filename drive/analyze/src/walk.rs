@@ -287,8 +287,11 @@ impl<'a> Walk<'a> {
     ///
     /// A snap length is no note: no payload is needed. Headers that it cuts are noted by themselves.
     pub(crate) fn info(&self) -> CaptureInfo {
-        let notes = self.reader.notes().iter();
-        let notes = notes.filter(|note| note.kind != NoteKind::SnapLength);
+        let notes = self
+            .reader
+            .notes()
+            .iter()
+            .filter(|note| note.kind != NoteKind::SnapLength);
         CaptureInfo {
             format: self.reader.format(),
             packets: self.reader.records(),
@@ -341,7 +344,10 @@ impl CaptureInfo {
     /// Returns why packets were not analyzed, with counts, most frequent first.
     #[must_use]
     pub fn unread(&self) -> Vec<(Reason, u64)> {
-        let not_read = self.notes.iter().find(|one| one.kind == NoteKind::NotRead);
+        let not_read = self
+            .notes
+            .iter()
+            .find(|note| note.kind == NoteKind::NotRead);
         not_read.map(Note::reasons).unwrap_or_default()
     }
 

@@ -89,12 +89,12 @@ impl Changes {
         for hop in &hops {
             hop.config.check().map_err(OrderError::Hop)?;
         }
-        let (reply, answer) = mpsc::channel();
+        let (reply, replies) = mpsc::channel();
         locked(&self.orders).push_back(Order { hops, reply });
         self.is_ordered.store(true, Ordering::Release);
         wake();
-        let answer = answer.recv_timeout(LONGEST);
-        answer
+        replies
+            .recv_timeout(LONGEST)
             .map_err(|_| OrderError::Stopped)?
             .map_err(OrderError::Hop)
     }
@@ -238,7 +238,7 @@ mod tests {
         let told: Vec<_> = hop
             .steps(at(ms(109)), at(ms(150)))
             .into_iter()
-            .map(|it| (it.at, it.difference.from, it.difference.to))
+            .map(|step| (step.at, step.difference.from, step.difference.to))
             .collect();
         let expected = [
             (

@@ -189,14 +189,15 @@ impl Emulator {
         });
         let there = &network.routes()[Side::Client.index()].links;
         let links = network.links().iter().enumerate();
-        let scheduled = links.map(|(number, link)| {
-            let from = match there.contains(&number) {
-                true => Side::Client,
-                false => Side::Server,
-            };
-            Scheduled::new(from, link.config())
-        });
-        let scheduled = scheduled.collect();
+        let scheduled = links
+            .map(|(number, link)| {
+                let from = match there.contains(&number) {
+                    true => Side::Client,
+                    false => Side::Server,
+                };
+                Scheduled::new(from, link.config())
+            })
+            .collect();
         let zero = clock::monotonic();
         let began = Instant::from_nanos(zero.unsigned_abs());
         let mut watches: Vec<_> = watches.into_iter().collect();

@@ -409,8 +409,11 @@ impl Engine {
         if !self.inhibits_idle {
             return;
         }
-        let reads = self.devices.iter().map(|device| device.counters().reads);
-        let reads = reads.sum();
+        let reads = self
+            .devices
+            .iter()
+            .map(|device| device.counters().reads)
+            .sum();
         if self.reads != reads {
             self.reads = reads;
             self.awake_until = now + AWAKE;

@@ -165,8 +165,7 @@ fn cut_ip(packet: &Packet, ip: &mut [u8], len: usize) {
 /// Sets sequence number, flags, urgent pointer and pseudo header sum of a piece.
 fn cut_tcp(packet: &Packet, tcp: &mut [u8]) {
     let before = packet.payload_start();
-    let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
-    let sequence = sequence.wrapping_add(before as u32);
+    let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(before as u32);
     tcp[SEQUENCE..SEQUENCE + 4].copy_from_slice(&sequence.to_be_bytes());
     if !packet.has_last() {
         tcp[FLAGS] &= !(FIN | PSH);

@@ -405,7 +405,7 @@ impl Parcel for Packet {
         let may_be_cut = !self.shape.is_v6 && octets[0] & 0x0f == 5 && octets[6] & DF == 0;
         let Some(each) = u16::try_from(each)
             .ok()
-            .filter(|each| *each > 0 && may_be_cut)
+            .filter(|size| *size > 0 && may_be_cut)
         else {
             return false;
         };

@@ -67,8 +67,8 @@ fn rewrite_options(options: &mut [u8], middlebox: &Middlebox) {
         let is_cleared = match (kind, len) {
             (option_kind::MSS, 4) => {
                 let mss = word(options, at + 2);
-                let mss = mss.min(middlebox.mss.unwrap_or(mss));
-                options[at + 2..at + 4].copy_from_slice(&mss.to_be_bytes());
+                let clamped = mss.min(middlebox.mss.unwrap_or(mss));
+                options[at + 2..at + 4].copy_from_slice(&clamped.to_be_bytes());
                 false
             }
             (option_kind::WINDOW_SCALE, 3) => match middlebox.window_scale.of(options[at + 2]) {

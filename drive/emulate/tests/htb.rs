@@ -97,8 +97,10 @@ fn emulated() -> QueueConfig {
 /// Runs a command in the namespace of the calling thread; the reason if it fails.
 fn run(line: &str) -> Result<(), String> {
     let mut words = line.split(' ');
-    let output = Command::new(words.next().unwrap()).args(words).output();
-    let output = output.map_err(|error| format!("{line}: {error}"))?;
+    let output = Command::new(words.next().unwrap())
+        .args(words)
+        .output()
+        .map_err(|error| format!("{line}: {error}"))?;
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     output
         .status
@@ -187,10 +189,10 @@ fn measure(from: &Namespace, to: &Namespace, address: IpAddr, sends: [bool; 3]) 
                         first.get_or_insert(last);
                     }
                 }
-                let first = first.unwrap();
+                let (warm_at, warm_bytes) = first.unwrap();
                 // 14 + 20 + 32 bytes of headers for 1448 of data.
-                let wire = (last.1 - first.1) as f64 * 1514.0 / 1448.0;
-                wire * 8e-6 / (last.0 - first.0).as_secs_f64()
+                let wire = (last.1 - warm_bytes) as f64 * 1514.0 / 1448.0;
+                wire * 8e-6 / (last.0 - warm_at).as_secs_f64()
             };
             receivers.push((leaf, scope.spawn(receive)));
         }

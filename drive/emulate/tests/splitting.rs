@@ -11,10 +11,10 @@ use gigatcp_wire::{Ecn, Flags, PacketError, decode_packet};
 use proptest::prelude::*;
 
 fn made() -> impl Strategy<Value = Made> {
-    let sizes = (1..3000_u16, 1..60_000_usize);
-    let sizes = sizes.prop_filter("45 to 1000 segments are enough", |(size, len)| {
-        len / usize::from(*size) < 1000
-    });
+    let sizes = (1..3000_u16, 1..60_000_usize)
+        .prop_filter("45 to 1000 segments are enough", |(size, len)| {
+            len / usize::from(*size) < 1000
+        });
     let options = (any::<bool>(), any::<bool>(), 0..4_usize);
     (sizes, options, any::<u32>(), any::<u16>(), any::<u8>()).prop_map(
         |((segment_size, len), (is_v6, is_ect, extra), sequence, ident, flags)| Made {
@@ -127,11 +127,11 @@ proptest! {
     #[test]
     fn a_header_that_lies_about_a_packet_is_refused_or_harmless(
         made in made(),
-        at in any::<prop::sample::Index>(),
+        index in any::<prop::sample::Index>(),
         octet in any::<u8>(),
     ) {
         let mut octets = common::octets(&made);
-        let at = at.index(80.min(octets.len()));
+        let at = index.index(80.min(octets.len()));
         octets[at] = octet;
         if let Ok(mut packet) = Packet::read(octets.into()) {
             let _ = (packet.sizes(), wire_packets(&packet));

@@ -80,8 +80,8 @@ pub fn thread_waited() -> io::Result<Duration> {
     let waited = text
         .split_whitespace()
         .nth(1)
-        .and_then(|word| word.parse().ok());
-    let waited = waited.ok_or(io::ErrorKind::InvalidData)?;
+        .and_then(|word| word.parse().ok())
+        .ok_or(io::ErrorKind::InvalidData)?;
     Ok(Duration::from_nanos(waited))
 }
 

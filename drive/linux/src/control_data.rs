@@ -11,8 +11,8 @@ pub unsafe fn each(message: &libc::msghdr) -> impl Iterator<Item = (i32, i32, &[
         // SAFETY: as before: each head is of a whole message.
         unsafe {
             let found = head.as_ref()?;
-            let length: usize = found.cmsg_len as _;
-            let length = length.saturating_sub(libc::CMSG_LEN(0) as usize);
+            let with_header: usize = found.cmsg_len as _;
+            let length = with_header.saturating_sub(libc::CMSG_LEN(0) as usize);
             let data = std::slice::from_raw_parts(libc::CMSG_DATA(head), length);
             head = libc::CMSG_NXTHDR(message, head);
             Some((found.cmsg_level, found.cmsg_type, data))
@@ -26,9 +26,11 @@ pub unsafe fn each(message: &libc::msghdr) -> impl Iterator<Item = (i32, i32, &[
 /// As for [`each`].
 pub(crate) unsafe fn arrival_time(message: &libc::msghdr) -> Option<i64> {
     // SAFETY: as the caller promises.
-    let mut all = unsafe { each(message) };
-    let stamp = all.find(|one| (one.0, one.1) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS));
-    let (_, _, data) = stamp.filter(|one| one.2.len() >= size_of::<libc::timespec>())?;
+    let mut parts = unsafe { each(message) };
+    let is_stamp =
+        |part: &(i32, i32, &[u8])| (part.0, part.1) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
+    let stamp = parts.find(is_stamp);
+    let (_, _, data) = stamp.filter(|part| part.2.len() >= size_of::<libc::timespec>())?;
     // SAFETY: there are as many bytes, and a `timespec` is integers.
     let time: libc::timespec = unsafe { std::ptr::read_unaligned(data.as_ptr().cast()) };
     Some(crate::clock::nanos(time))

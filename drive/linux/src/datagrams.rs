@@ -257,7 +257,9 @@ mod tests {
         let received = receive(to, &mut buffer, size).unwrap();
         let messages = received.messages(&buffer, size);
         let datagrams = messages.flat_map(|message| message.datagrams());
-        let taken = datagrams.map(|one| (one.len(), one[0])).collect();
+        let taken = datagrams
+            .map(|datagram| (datagram.len(), datagram[0]))
+            .collect();
         (taken, received.count)
     }
 

@@ -191,7 +191,8 @@ mod tests {
         let read = here.run(|| {
             let before = feature("card0", Feature::Gso).unwrap();
             device::switch_off_offloads("card0").unwrap();
-            let after = [Feature::Tso, Feature::Gso, Feature::Gro].map(|one| feature("card0", one));
+            let after =
+                [Feature::Tso, Feature::Gso, Feature::Gro].map(|offload| feature("card0", offload));
             let counters = counters("card0").unwrap();
             (
                 before,

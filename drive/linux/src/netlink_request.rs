@@ -61,9 +61,10 @@ pub fn generic(family: &str, command: u8, attributes: &[u8]) -> io::Result<Vec<u
     let mut name = Vec::new();
     attribute(&mut name, FAMILY_NAME, &[family.as_bytes(), &[0]].concat());
     let found = generic_of(CONTROLLER, GET_FAMILY, &name)?;
-    let id = self::attributes(&found).find(|(kind, _)| *kind == FAMILY_ID);
-    let id = id.and_then(|(_, value)| Some(u16::from_ne_bytes(value.try_into().ok()?)));
-    let id = id.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let id = self::attributes(&found)
+        .find(|(kind, _)| *kind == FAMILY_ID)
+        .and_then(|(_, value)| Some(u16::from_ne_bytes(value.try_into().ok()?)))
+        .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     generic_of(id, command, attributes)
 }
 

@@ -37,13 +37,15 @@ pub fn of_sockets() -> HashMap<u32, Process> {
             let Some(inode) = socket(&file.path()) else {
                 continue;
             };
-            let name = name.get_or_insert_with(|| {
-                let name = fs::read_to_string(process.path().join("comm"));
-                name.unwrap_or_default().trim_end().to_owned()
+            let comm = name.get_or_insert_with(|| {
+                fs::read_to_string(process.path().join("comm"))
+                    .unwrap_or_default()
+                    .trim_end()
+                    .to_owned()
             });
             owners.entry(inode).or_insert_with(|| Process {
                 id,
-                name: name.clone(),
+                name: comm.clone(),
             });
         }
     }

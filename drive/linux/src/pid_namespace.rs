@@ -145,10 +145,10 @@ fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
 }
 
 fn spawn(mut command: Command, network: &OwnedFd) -> io::Result<Child> {
-    let network = network.as_raw_fd();
+    let fd = network.as_raw_fd();
     let begin = move || {
         // SAFETY: plain integers; after `fork` the process has one thread.
-        check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
+        check(unsafe { libc::setns(fd, libc::CLONE_NEWNET) })?;
         // Best effort: see the module's documentation.
         let _ = process::mount_own(c"proc", c"/proc");
         Ok(())

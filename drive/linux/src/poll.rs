@@ -48,11 +48,11 @@ const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::
 
 /// Calls `ppoll(2)`. An interruption leaves nothing ready.
 fn poll(asked: &mut [PollFd<'_>], longest: Option<Duration>) -> io::Result<()> {
-    let longest = longest.map(|longest| Timespec {
+    let timeout = longest.map(|longest| Timespec {
         tv_sec: longest.as_secs().cast_signed(),
         tv_nsec: longest.subsec_nanos().into(),
     });
-    match event::poll(asked, longest.as_ref()) {
+    match event::poll(asked, timeout.as_ref()) {
         Err(Errno::INTR) => {
             asked.iter_mut().for_each(PollFd::clear_revents);
             Ok(())
@@ -73,8 +73,10 @@ pub fn wait_to_read<'a>(
     let request = |descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
     let mut asked: Vec<PollFd<'_>> = descriptors.into_iter().map(request).collect();
     poll(&mut asked, Some(longest))?;
-    let ready = asked.iter().enumerate();
-    let ready = ready.filter(|(_, answer)| !answer.revents().is_empty());
+    let ready = asked
+        .iter()
+        .enumerate()
+        .filter(|(_, answer)| !answer.revents().is_empty());
     Ok(ready.map(|(place, _)| place).collect())
 }
 

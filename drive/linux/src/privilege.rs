@@ -19,9 +19,11 @@ const NET_ADMIN: u32 = 12;
 #[must_use]
 pub fn has_net_admin() -> bool {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    effective.is_some_and(|bits| bits >> NET_ADMIN & 1 == 1)
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
+        .is_some_and(|bits| bits >> NET_ADMIN & 1 == 1)
 }
 
 /// Restarts this program as root of a new user namespace, and waits for it. It has the same

@@ -230,11 +230,12 @@ mod tests {
         let to = free.local_addr().unwrap();
         drop(free);
         prober.send(to, 3, 20).unwrap();
-        let error = (0..100).find_map(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            prober.receive().unwrap()
-        });
-        let error = error.unwrap();
+        let error = (0..100)
+            .find_map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                prober.receive().unwrap()
+            })
+            .unwrap();
         assert_eq!(error.kind, ProbeErrorKind::PortUnreachable);
         assert_eq!(error.from, Some(to.ip()));
         assert_eq!(error.port, to.port());

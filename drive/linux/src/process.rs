@@ -186,6 +186,6 @@ fn write_whole(path: &CStr, octets: &[u8]) -> io::Result<()> {
 /// Returns the kernel's name, as in `Linux 6.18.44`.
 pub fn kernel_name() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let release = release.trim().split('-').next().unwrap_or_default();
-    format!("Linux {release}")
+    let number = release.trim().split('-').next().unwrap_or_default();
+    format!("Linux {number}")
 }

@@ -188,8 +188,9 @@ impl SockDiag {
     }
 
     fn ask(&self, kind: u16, which: &Identity, states: u32, flags: u16) -> io::Result<()> {
-        let wanted = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
-        let wanted = wanted.iter().fold(0, |all, one| all | 1_u8 << (one - 1));
+        let wanted = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO]
+            .iter()
+            .fold(0, |bits, extension| bits | 1_u8 << (extension - 1));
         let mut request = [0_u8; REQUEST];
         request[..3].copy_from_slice(&[which.family, libc::IPPROTO_TCP as u8, wanted]);
         request[4..8].copy_from_slice(&states.to_ne_bytes());
@@ -281,9 +282,9 @@ mod tests {
         let mut diag = SockDiag::open().unwrap();
         let mut identity = None;
         let local = stream.local_addr().unwrap();
-        diag.list(WITH_DATA, |one| {
-            if one.local() == local {
-                identity = Some(one.identity());
+        diag.list(WITH_DATA, |socket| {
+            if socket.local() == local {
+                identity = Some(socket.identity());
             }
         })
         .unwrap();

@@ -26,11 +26,13 @@ impl ProcessorTicks {
         const FIELDS: usize = 8;
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks = line.split_ascii_whitespace().take(FIELDS);
-        let ticks: Option<Vec<u64>> = ticks.map(|word| word.parse().ok()).collect();
-        let ticks = ticks.filter(|ticks| ticks.len() == FIELDS)?;
+        let ticks = ticks
+            .map(|word| word.parse().ok())
+            .collect::<Option<Vec<u64>>>()
+            .filter(|ticks| ticks.len() == FIELDS)?;
         Some(Self {
             stolen: ticks[FIELDS - 1],
-            all: ticks.iter().fold(0, |all, one| all.saturating_add(*one)),
+            all: ticks.iter().fold(0, |sum, more| sum.saturating_add(*more)),
         })
     }
 
@@ -38,8 +40,11 @@ impl ProcessorTicks {
     /// first tick.
     #[must_use]
     pub fn stolen_since(self, before: Self) -> Option<f64> {
-        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
-        Some(self.stolen.saturating_sub(before.stolen) as f64 / all as f64)
+        let passed = self
+            .all
+            .checked_sub(before.all)
+            .filter(|ticks| *ticks > 0)?;
+        Some(self.stolen.saturating_sub(before.stolen) as f64 / passed as f64)
     }
 }
 

@@ -47,8 +47,9 @@ pub fn receive_elsewhere(name: &str) -> io::Result<()> {
 fn allowed_processors() -> io::Result<String> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let mut lines = status.lines();
-    let mask = lines.find_map(|line| line.strip_prefix("Cpus_allowed:"));
-    let mask = mask.ok_or_else(|| io::Error::other("the kernel does not say Cpus_allowed"))?;
+    let mask = lines
+        .find_map(|line| line.strip_prefix("Cpus_allowed:"))
+        .ok_or_else(|| io::Error::other("the kernel does not say Cpus_allowed"))?;
     Ok(mask.trim().to_owned())
 }
 

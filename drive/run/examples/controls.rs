@@ -94,8 +94,12 @@ impl Request {
                 let found = plan.series.iter().find(|series| series.name == *name);
                 found.map(|series| &series.scenario)
             };
-            let scenarios: Option<Vec<&Scenario>> = self.series.iter().map(scenario).collect();
-            let scenarios = scenarios.ok_or("the plan lacks a series of that name")?;
+            let scenarios = self
+                .series
+                .iter()
+                .map(scenario)
+                .collect::<Option<Vec<&Scenario>>>()
+                .ok_or("the plan lacks a series of that name")?;
             if number == 0 {
                 println!("{}", heading(&self.series, &scenarios));
             }
@@ -122,7 +126,6 @@ fn follows_a_trace(hop: &HopConfig) -> bool {
     matches!(hop.rate_source, Some(RateSource::Trace(_)))
 }
 
-/// Returns whether the flows end by bytes.
 fn ends_by_bytes(scenario: &Scenario) -> bool {
     let mut stops = scenario.flows.iter().map(|flow| flow.stop);
     stops.all(|stop| matches!(stop, Stop::Bytes(_)))
@@ -145,7 +148,6 @@ fn heading(names: &[String], scenarios: &[&Scenario]) -> String {
     format!("| {} |\n|{rule}", columns.join(" | "))
 }
 
-/// Returns the figures of one series.
 fn cells(scenario: &Scenario, runs: &[&SeriesRecord]) -> Vec<String> {
     let sum = |of: fn(&FlowRecord) -> u64| {
         median(runs, |run| {

@@ -203,13 +203,13 @@ impl FlowResult<'_> {
             return (Bytes::ZERO, Duration::ZERO);
         };
         let step = meter.interval();
-        let skip = self.omit.as_nanos().div_ceil(step.as_nanos().max(1)) as usize;
-        let skip = skip.min(meter.finished().len());
+        let omitted = self.omit.as_nanos().div_ceil(step.as_nanos().max(1)) as usize;
+        let skip = omitted.min(meter.finished().len());
         let skipped = meter.finished()[..skip]
             .iter()
             .fold(Bytes::ZERO, |sum, b| sum + *b);
-        let elapsed = elapsed.saturating_sub(step * skip as u64);
-        (meter.total() - skipped, elapsed)
+        let counted = elapsed.saturating_sub(step * skip as u64);
+        (meter.total() - skipped, counted)
     }
 
     /// Returns the tester's lines: whole intervals only, as nuttcp prints them.
@@ -285,9 +285,10 @@ fn retransmitted_by(samples: &[Sample], at: Instant) -> u64 {
 }
 
 fn causes(spent: &ByCause) -> Vec<CauseShare> {
-    let pairs = Cause::ALL.into_iter().zip(spent);
-    let pairs = pairs.filter(|(_, spent)| !spent.is_zero());
-    pairs
+    Cause::ALL
+        .into_iter()
+        .zip(spent)
+        .filter(|(_, spent)| !spent.is_zero())
         .map(|(cause, spent)| CauseShare {
             cause: cause.id().into(),
             spent_ns: spent.as_nanos(),

@@ -58,30 +58,32 @@ pub fn repetitions<'a>(
     records: &[SeriesRecord],
     progress: &Progress,
 ) -> Vec<Repetition<'a>> {
-    let tasks = job.tasks().into_iter().zip(progress.tasks());
-    let tasks = tasks.filter_map(|(task, progress)| {
-        let is_it = |record: &SeriesRecord| record.name == task.series.name;
-        let place = records.iter().position(is_it)?;
-        let record = &records[place];
-        let why = few_losses(&task.series.scenario, record)?;
-        (!record.partial).then(|| Repetition {
-            place,
-            took: progress.took(),
-            why,
-            task,
+    job.tasks()
+        .into_iter()
+        .zip(progress.tasks())
+        .filter_map(|(task, progress)| {
+            let is_it = |record: &SeriesRecord| record.name == task.series.name;
+            let place = records.iter().position(is_it)?;
+            let record = &records[place];
+            let why = few_losses(&task.series.scenario, record)?;
+            (!record.partial).then(|| Repetition {
+                place,
+                took: progress.took(),
+                why,
+                task,
+            })
         })
-    });
-    tasks.collect()
+        .collect()
 }
 
 /// Returns the runs for `repetitions`: by seed, then in plan order.
 fn tasks<'a>(repetitions: &[Repetition<'a>], seeds: u32) -> Vec<Task<'a>> {
     let seeds = 1..=seeds;
     let all = seeds.flat_map(|repeat| {
-        repetitions.iter().map(move |one| Task {
-            series: one.task.series,
+        repetitions.iter().map(move |repetition| Task {
+            series: repetition.task.series,
             repeat,
-            seed: one.task.seed.wrapping_add(u64::from(repeat)),
+            seed: repetition.task.seed.wrapping_add(u64::from(repeat)),
         })
     });
     all.collect()

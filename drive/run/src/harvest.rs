@@ -54,18 +54,22 @@ pub fn series(
     };
     // Wires that the simulation uses for missing links are not part of the plan.
     let named = scenario.forward.len() + scenario.reverse.len() + scenario.links.len();
-    let hops = outcome.hops.iter().zip(&outcome.max_backlog).take(named);
-    let hops = hops.zip(outcome.link_samples.iter().zip(&outcome.sojourns));
-    let hops = hops.map(|((hop, backlog), (samples, sojourns))| {
-        let never_queues = hop.config().never_queues();
-        let sojourns = Some(sojourns).filter(|_| !never_queues);
-        HopRecord {
-            queueing_delay_p50_ns: quantile(sojourns, 0.5),
-            queueing_delay_p99_ns: quantile(sojourns, 0.99),
-            samples: samples.as_slice().iter().map(hop_sample).collect(),
-            ..hop_record(hop, *backlog, outcome.now)
-        }
-    });
+    let hops = outcome
+        .hops
+        .iter()
+        .zip(&outcome.max_backlog)
+        .take(named)
+        .zip(outcome.link_samples.iter().zip(&outcome.sojourns))
+        .map(|((hop, backlog), (samples, sojourns))| {
+            let never_queues = hop.config().never_queues();
+            let sojourns = Some(sojourns).filter(|_| !never_queues);
+            HopRecord {
+                queueing_delay_p50_ns: quantile(sojourns, 0.5),
+                queueing_delay_p99_ns: quantile(sojourns, 0.99),
+                samples: samples.as_slice().iter().map(hop_sample).collect(),
+                ..hop_record(hop, *backlog, outcome.now)
+            }
+        });
     SeriesRecord {
         partial: ended == EndReason::Interrupted,
         duration_ns: outcome.now.as_nanos(),

@@ -13,12 +13,13 @@ use crate::scenario::{flows_of, host_numbers};
 
 /// Returns a record for each host that is not ideal.
 pub(crate) fn records(scenario: &Scenario, outcome: &Outcome) -> Vec<HostRecord> {
-    let hosts = names(scenario).into_iter().zip(&outcome.hosts);
-    let hosts = hosts.filter(|(_, host)| {
-        let is_busy = !host.cpu_busy(outcome.now).is_zero();
-        is_busy || host.link().is_some() || host.drops().total().packets > 0
-    });
-    hosts
+    names(scenario)
+        .into_iter()
+        .zip(&outcome.hosts)
+        .filter(|(_, host)| {
+            let is_busy = !host.cpu_busy(outcome.now).is_zero();
+            is_busy || host.link().is_some() || host.drops().total().packets > 0
+        })
         .map(|(name, host)| record(name, host, outcome.now))
         .collect()
 }

@@ -56,7 +56,6 @@ fn loss_events(flow: &FlowRecord) -> u64 {
     flow.loss_events + flow.mark_reductions
 }
 
-/// Returns the names that the flow of a recorded connection may have.
 fn flow_names(connection: &str) -> impl Iterator<Item = &str> {
     let numbered = connection.rmatch_indices("-connection-");
     std::iter::once(connection).chain(numbered.map(|(at, _)| &connection[..at]))
@@ -64,9 +63,9 @@ fn flow_names(connection: &str) -> impl Iterator<Item = &str> {
 
 /// Returns everything in a scenario that depends on its seed, one line each.
 fn sources(scenario: &Scenario) -> Vec<String> {
-    let hosts = [&scenario.sender, &scenario.receiver];
-    let hosts = hosts.into_iter();
-    let hosts = hosts.chain(scenario.nodes.iter().map(|node| &node.host));
+    let hosts = [&scenario.sender, &scenario.receiver]
+        .into_iter()
+        .chain(scenario.nodes.iter().map(|node| &node.host));
     let links = hosts.clone().filter_map(|host| host.link.as_ref());
     let links = links
         .chain(&scenario.forward)
@@ -76,9 +75,15 @@ fn sources(scenario: &Scenario) -> Vec<String> {
         let kinds = kinds(link).into_iter();
         kinds.map(|kind| format!("{kind} at `{}`", link.name))
     });
-    let draw = |flow: &&Flow| flow.application.as_ref().is_some_and(|one| one.draws());
-    let of_flows = scenario.flows.iter().filter(draw);
-    let of_flows = of_flows.map(|flow| format!("traffic of `{}`", flow.name));
+    let draw = |flow: &&Flow| {
+        let application = flow.application.as_ref();
+        application.is_some_and(|application| application.draws())
+    };
+    let of_flows = scenario
+        .flows
+        .iter()
+        .filter(draw)
+        .map(|flow| format!("traffic of `{}`", flow.name));
     let of_controls = scenario
         .flows
         .iter()
@@ -86,12 +91,18 @@ fn sources(scenario: &Scenario) -> Vec<String> {
             Control::Engine(entry) if entry.draws => Some(format!("draws of `{}`", entry.name)),
             _ => None,
         });
-    let steal = hosts.into_iter().any(|host| host.steal.is_some());
-    let steal = steal.then(|| "CPU steal time".to_owned());
-    let collisions = scenario.has_media();
-    let collisions = collisions.then(|| "backoff after collisions".to_owned());
-    let all = of_links.chain(of_flows).chain(of_controls);
-    let all = all.chain(steal).chain(collisions);
+    let steal = hosts
+        .into_iter()
+        .any(|host| host.steal.is_some())
+        .then(|| "CPU steal time".to_owned());
+    let collisions = scenario
+        .has_media()
+        .then(|| "backoff after collisions".to_owned());
+    let all = of_links
+        .chain(of_flows)
+        .chain(of_controls)
+        .chain(steal)
+        .chain(collisions);
     let mut seen = BTreeSet::new();
     all.filter(|source| seen.insert(source.clone())).collect()
 }
@@ -115,7 +126,9 @@ fn happens(probability: Probability) -> bool {
 
 /// Returns the random actions of a link.
 fn kinds(link: &HopConfig) -> Vec<String> {
-    let reorders = link.reorder.is_some_and(|one| happens(one.probability));
+    let reorders = link
+        .reorder
+        .is_some_and(|reorder| happens(reorder.probability));
     let all = [
         ("loss".to_owned(), link.loss.iter().any(is_random)),
         ("marks".to_owned(), link.mark.is_some_and(happens)),
@@ -133,7 +146,8 @@ fn kinds(link: &HopConfig) -> Vec<String> {
             "duplication".to_owned(),
             link.duplicate.is_some_and(happens),
         ),
-    ];
-    let all = all.into_iter().filter(|(_, is_so)| *is_so);
+    ]
+    .into_iter()
+    .filter(|(_, is_so)| *is_so);
     all.map(|(kind, _)| kind).collect()
 }

@@ -174,8 +174,7 @@ impl Job {
     /// Returns the reason why the backend cannot run the job, if any.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
-        let series = self.tasks();
-        let mut series = series.iter().map(|task| task.series);
+        let mut series = self.tasks().into_iter().map(|task| task.series);
         match self.backend {
             Backend::VirtualTime => series.find_map(requires_kernel),
             #[cfg(target_os = "linux")]
@@ -336,16 +335,15 @@ fn run_live(
     let observer = Observer::new(&series.scenario, job.diagnose && capture.is_none());
     let mut analysis = None;
     if let Some(observer) = observer {
-        let tap = SenderTap::open(observer);
-        let tap = tap.map_err(|error| live(LiveError::Thread(error)))?;
+        let tap = SenderTap::open(observer).map_err(|error| live(LiveError::Thread(error)))?;
         watches.push(Box::new(tap.0));
         analysis = Some(tap.1);
     }
-    let record = live::run(series, (task.repeat, task.seed), watches, stop, now);
+    let ran = live::run(series, (task.repeat, task.seed), watches, stop, now);
     if let Some(capture) = capture {
         capture.finish().map_err(in_capture)?;
     }
-    let mut record = record.map_err(live)?;
+    let mut record = ran.map_err(live)?;
     if let Some(analysis) = analysis {
         analysis.finish(&mut record.flows);
     }

@@ -154,12 +154,8 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
     }
 }
 
-/// Returns the links of a flow, by name.
 fn via(scenario: &Scenario, ends: &Ends) -> Via {
-    let names = |links: &[usize]| {
-        let links = links.iter().map(|link| scenario.link(*link));
-        links.map(|(name, _)| name).collect()
-    };
+    let names = |links: &[usize]| links.iter().map(|link| scenario.link(*link).0).collect();
     Via {
         forward: names(&ends.forward),
         reverse: names(&ends.reverse),

@@ -179,8 +179,9 @@ fn clear(base: &Path) -> Vec<PathBuf> {
 ///
 /// The form is `.<name>-<hash>`, with `-live` after the hash of a run in real time.
 fn is_run(stem: &str) -> bool {
-    let stem = stem.strip_suffix("-live").unwrap_or(stem);
     let hash = stem
+        .strip_suffix("-live")
+        .unwrap_or(stem)
         .strip_prefix('.')
         .and_then(|stem| stem.rsplit_once('-'));
     hash.is_some_and(|(_, hash)| {

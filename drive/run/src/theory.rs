@@ -66,7 +66,7 @@ pub(crate) fn of_flow(
         && is_greedy(flow)
         && spent.is_some_and(is_limited_by_loss);
     let all = &scenario.flows;
-    if !is_steady || all.iter().any(|one| one.kind() != FlowKind::Connections) {
+    if !is_steady || all.iter().any(|flow| flow.kind() != FlowKind::Connections) {
         return None;
     }
     let [sends, receives] = scenario.hosts_of(flow);
@@ -136,7 +136,7 @@ fn window(
 /// Returns whether the flow sends all that it can.
 fn is_greedy(flow: &Flow) -> bool {
     let application = flow.application.as_ref();
-    flow.supply.is_none() && application.is_none_or(|one| one.entry.name == "bulk")
+    flow.supply.is_none() && application.is_none_or(|application| application.entry.name == "bulk")
 }
 
 /// Returns whether other limits took less than [`OTHER_SHARE`] of the time.

@@ -159,7 +159,9 @@ pub fn diagnose(connections: &Connections, flows: &mut [FlowRecord]) {
         let port = connection.endpoint(Side::Client).port;
         let number = usize::from(port.wrapping_sub(FIRST_PORT));
         if let Some(flow) = flows.get_mut(number) {
-            flow.why = connections.diagnose(index).map(|one| record(&one));
+            flow.why = connections
+                .diagnose(index)
+                .map(|diagnosis| record(&diagnosis));
         }
     }
 }

@@ -25,8 +25,8 @@ tester = { interval = "200 ms" }
 fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let changes: Vec<String> = changes.iter().map(|text| (*text).to_owned()).collect();
-    let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &changes);
-    let plan = plan.unwrap_or_else(|findings| panic!("{findings:?}"));
+    let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &changes)
+        .unwrap_or_else(|findings| panic!("{findings:?}"));
     let job = Job {
         backend: Backend::Live,
         repeat: plan.repeat.unwrap_or(1),

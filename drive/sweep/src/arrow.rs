@@ -24,8 +24,8 @@ pub fn schema(fields: &[Field]) -> Arc<Schema> {
             Kind::Whole => DataType::UInt64,
             Kind::Number => DataType::Float64,
         };
-        let metadata = [("unit", field.unit), ("meaning", field.meaning)];
-        let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned()));
+        let metadata = [("unit", field.unit), ("meaning", field.meaning)]
+            .map(|(key, text)| (key.to_owned(), text.to_owned()));
         ArrowField::new(&*field.name, kind, true).with_metadata(HashMap::from(metadata))
     });
     Arc::new(Schema::new(columns.collect::<Vec<_>>()))
@@ -120,16 +120,16 @@ impl BatchBuilder {
     /// # Panics
     /// If a row had fewer values than there are columns.
     pub fn take(&mut self) -> RecordBatch {
-        let columns = self.columns.iter_mut().map(|column| -> ArrayRef {
+        let finish = |column: &mut Column| -> ArrayRef {
             match column {
                 Column::Text(all) => Arc::new(all.finish()),
                 Column::Whole(all) => Arc::new(all.finish()),
                 Column::Number(all) => Arc::new(all.finish()),
             }
-        });
+        };
+        let columns = self.columns.iter_mut().map(finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         self.rows = 0;
-        let columns = columns.collect();
         let batch = RecordBatch::try_new_with_options(self.schema(), columns, &options);
         batch.expect("every row has a value for each column")
     }

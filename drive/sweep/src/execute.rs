@@ -184,8 +184,10 @@ fn each_place(
             };
             if let Err(error) = visit(&mut addresses, &cell, repetition) {
                 stop.store(true, Ordering::Relaxed);
-                let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                failure.get_or_insert(error);
+                failure
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(error);
             }
         }
     };
@@ -195,8 +197,10 @@ fn each_place(
         }
         worker();
     });
-    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failure.map_or(Ok(()), Err)
+    failure
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .map_or(Ok(()), Err)
 }
 
 /// Runs a repetition of a cell and stores its row, unless it is stored already.

@@ -109,10 +109,11 @@ impl Results<'_> {
             arms: Arms::default(),
         };
         let mut last = None;
-        let missing = self.each(|one, row| -> Result<(), StoreError> {
-            if last != Some(one.cell.number) {
-                last = Some(one.cell.number);
-                grid.arms.begin(one.cell.number, &one.cell.levels);
+        let missing = self.each(|repetition, row| -> Result<(), StoreError> {
+            if last != Some(repetition.cell.number) {
+                last = Some(repetition.cell.number);
+                grid.arms
+                    .begin(repetition.cell.number, &repetition.cell.levels);
             }
             let value = metric(row, column).unwrap_or(f64::NAN);
             grid.arms.add(value, row.failure.is_some());

@@ -111,12 +111,15 @@ impl CellRow {
     #[must_use]
     pub fn of(record: &SeriesRecord, detail: Detail) -> Self {
         let arrivals = record.arrivals.iter();
-        let (flows, completed) = arrivals.fold((0, 0), |(flows, completed), one| {
-            (flows + one.flows, completed + one.completed)
+        let (flows, completed) = arrivals.fold((0, 0), |(flows, completed), arrivals| {
+            (flows + arrivals.flows, completed + arrivals.completed)
         });
-        let means = record.arrivals.iter().filter_map(|one| {
-            let mean = one.completion_mean_ns?;
-            Some((mean as f64 * one.completed as f64, one.completed as f64))
+        let means = record.arrivals.iter().filter_map(|arrivals| {
+            let mean = arrivals.completion_mean_ns?;
+            Some((
+                mean as f64 * arrivals.completed as f64,
+                arrivals.completed as f64,
+            ))
         });
         let (sum, count) = means.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         Self {
@@ -153,19 +156,24 @@ fn of_flow(flow: &FlowRecord, detail: Detail) -> FlowRow {
         .map(|share| (share.cause.clone(), share.spent_ns))
         .collect();
     limited_by.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let intervals = flow.intervals.iter().map(|one| {
-        let retransmitted = one.retransmitted_segments;
-        [one.start_ns, one.end_ns, one.bytes, retransmitted]
+    let intervals = flow.intervals.iter().map(|interval| {
+        let retransmitted = interval.retransmitted_segments;
+        [
+            interval.start_ns,
+            interval.end_ns,
+            interval.bytes,
+            retransmitted,
+        ]
     });
-    let samples = flow.samples.iter().map(|one| {
-        let srtt = one.srtt_ns.unwrap_or(0);
+    let samples = flow.samples.iter().map(|sample| {
+        let srtt = sample.srtt_ns.unwrap_or(0);
         let bytes = [
-            one.cwnd_bytes,
-            one.rwnd_bytes,
-            one.flight_bytes,
-            one.delivered_bytes,
+            sample.cwnd_bytes,
+            sample.rwnd_bytes,
+            sample.flight_bytes,
+            sample.delivered_bytes,
         ];
-        [one.at_ns, bytes[0], bytes[1], bytes[2], bytes[3], srtt]
+        [sample.at_ns, bytes[0], bytes[1], bytes[2], bytes[3], srtt]
     });
     FlowRow {
         name: flow.name.clone(),
@@ -393,9 +401,10 @@ fn largest(row: &CellRow, value: fn(&FlowRow) -> f64) -> Option<f64> {
 }
 
 fn theory(row: &CellRow) -> Option<f64> {
-    let all: Option<Vec<f64>> = row.flows.iter().map(|flow| flow.theory_bps).collect();
-    all.filter(|all| !all.is_empty())
-        .map(|all| all.iter().sum())
+    let rates: Option<Vec<f64>> = row.flows.iter().map(|flow| flow.theory_bps).collect();
+    rates
+        .filter(|rates| !rates.is_empty())
+        .map(|rates| rates.iter().sum())
 }
 
 fn goodput(row: &CellRow) -> Option<f64> {

@@ -108,8 +108,8 @@ impl StoredQuestion {
     /// # Errors
     /// If plan or axes are rejected.
     pub fn space(&self) -> Result<Space, StoredQuestionError> {
-        let template = Template::read(&self.name, self.plan.as_bytes(), &self.overrides, self);
-        let template = template.map_err(|wrong| StoredQuestionError::Plan(Box::new(wrong)))?;
+        let template = Template::read(&self.name, self.plan.as_bytes(), &self.overrides, self)
+            .map_err(|wrong| StoredQuestionError::Plan(Box::new(wrong)))?;
         Ok(Space::new(template, &self.question, &self.series)?)
     }
 

@@ -117,12 +117,12 @@ impl Table {
             Self::Flows => flows.map(|flow| values(FLOW, flow)).collect(),
             Self::Hops => row.hops.iter().map(|hop| values(HOP, hop)).collect(),
             Self::Intervals => flows
-                .flat_map(|flow| flow.intervals.iter().map(|one| (flow.name.clone(), *one)))
-                .map(|one| values(INTERVAL, &one))
+                .flat_map(|flow| flow.intervals.iter().map(|row| (flow.name.clone(), *row)))
+                .map(|row| values(INTERVAL, &row))
                 .collect(),
             Self::Samples => flows
-                .flat_map(|flow| flow.samples.iter().map(|one| (flow.name.clone(), *one)))
-                .map(|one| values(SAMPLE, &one))
+                .flat_map(|flow| flow.samples.iter().map(|row| (flow.name.clone(), *row)))
+                .map(|row| values(SAMPLE, &row))
                 .collect(),
         }
     }
@@ -146,8 +146,7 @@ impl Results<'_> {
     /// Returns the columns of a table: those that identify the repetition, then the table's own.
     #[must_use]
     pub fn columns(&self, table: Table) -> Vec<Field> {
-        let factors = self.space.factors().iter();
-        let factors = factors.map(|factor| Field {
+        let factors = self.space.factors().iter().map(|factor| Field {
             name: factor.name.clone().into(),
             unit: "",
             meaning: "level of the factor; empty where it does not vary",
@@ -173,10 +172,10 @@ impl Results<'_> {
         table: Table,
         mut visit: impl FnMut(Vec<Value>) -> Result<(), StoreError>,
     ) -> Result<u64, StoreError> {
-        self.each(|one, row| {
+        self.each(|repetition, row| {
             let mut rows = table.rows(row).into_iter();
             rows.try_for_each(|own| {
-                let mut values = keys(self, one);
+                let mut values = keys(self, repetition);
                 values.extend(own);
                 visit(values)
             })
@@ -259,15 +258,18 @@ fn keys(results: &Results<'_>, one: &Repetition<'_>) -> Vec<Value> {
         u64::from(one.number),
         u64::from(one.batch),
         one.seed,
-    ];
-    let numbers = numbers.into_iter().map(Value::Whole);
+    ]
+    .into_iter()
+    .map(Value::Whole);
     let factors = results.space.factors().iter().zip(&one.cell.levels);
     let labels = factors.map(|(factor, level)| match level {
         Some(level) => Value::Text(factor.levels[*level as usize].label.clone()),
         None => Value::Missing,
     });
-    let drawn = results.space.drawn(one.batch);
-    let drawn = drawn.map(|(_, value)| Value::Text(value));
+    let drawn = results
+        .space
+        .drawn(one.batch)
+        .map(|(_, value)| Value::Text(value));
     numbers.chain(labels).chain(drawn).collect()
 }
 
@@ -339,13 +341,14 @@ pub(crate) fn replace(
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let building = building(path);
-    let written = File::create(&building).and_then(|mut file| {
-        write(&mut file)?;
-        file.sync_all()
-    });
-    let written = written.and_then(|()| fs::rename(&building, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&building);
-        io_error("write", path)(error)
-    })
+    File::create(&building)
+        .and_then(|mut file| {
+            write(&mut file)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&building, path))
+        .map_err(|error| {
+            let _ = fs::remove_file(&building);
+            io_error("write", path)(error)
+        })
 }

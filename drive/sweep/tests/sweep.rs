@@ -77,10 +77,16 @@ fn segments(base: &Path) -> Vec<PathBuf> {
 fn hashes(base: &Path, asked: &StoredQuestion) -> Vec<(Vec<String>, u64, String)> {
     let sweep = Sweep::open(base, asked.clone()).unwrap();
     let mut all = Vec::new();
-    let each = sweep.results().each(|one, row| -> Result<(), StoreError> {
-        all.push((one.cell.overrides(), one.seed, row.event_hash.clone()));
-        Ok(())
-    });
+    let each = sweep
+        .results()
+        .each(|repetition, row| -> Result<(), StoreError> {
+            all.push((
+                repetition.cell.overrides(),
+                repetition.seed,
+                row.event_hash.clone(),
+            ));
+            Ok(())
+        });
     each.unwrap();
     all
 }
@@ -106,7 +112,7 @@ fn every_cell_is_bit_for_bit_the_same_run_alone_in_any_order_and_on_any_number_o
         );
     }
     // Losses differ between seeds, and seeds are the same in every cell.
-    let seeds = |cell: usize| hashes[cell * 4..cell * 4 + 4].iter().map(|one| one.1);
+    let seeds = |cell: usize| hashes[cell * 4..cell * 4 + 4].iter().map(|row| row.1);
     assert!(seeds(0).eq(1..=4) && seeds(5).eq(1..=4));
     assert_ne!(hashes[0].2, hashes[1].2);
 }
@@ -207,7 +213,7 @@ fn a_sweep_that_others_kill() {
     let result = sweep.run(2, &AtomicBool::new(false), &Progress::default());
     println!(
         "{}",
-        result.map_or_else(|error| error.to_string(), |all| all.to_string())
+        result.map_or_else(|error| error.to_string(), |whole| whole.to_string())
     );
 }
 

@@ -90,9 +90,9 @@ impl Base {
         let rate = format!("{:.2} Mbit/s", self.rate / 1e6);
         let rtt = format!("{:.1} ms", self.rtt * 1e3);
         let own = ["--rate", &rate, "--rtt", &rtt].map(str::to_owned);
-        let more = more.iter().map(|word| (*word).to_owned());
+        let further = more.iter().map(|word| (*word).to_owned());
         Setting {
-            path: own.into_iter().chain(more).collect(),
+            path: own.into_iter().chain(further).collect(),
             ..Setting::default()
         }
     }
@@ -152,8 +152,8 @@ fn control(name: &str) -> String {
 }
 
 fn buffer_change(base: &mut Base, key: &str, low: [f64; 2], factor: [f64; 2]) -> Pair {
-    let bytes = base.bdp() * base.draw.between(low[0], low[1]);
-    let bytes = bytes.max(16_384.0);
+    let share = base.draw.between(low[0], low[1]);
+    let bytes = (base.bdp() * share).max(16_384.0);
     let larger = bytes * base.draw.between(factor[0], factor[1]);
     let (before, _) = with_sysctl(base, key, bytes);
     let (after, change) = with_sysctl(base, key, larger.max(16_384.0));
@@ -218,10 +218,10 @@ fn other_rtt(base: &mut Base, factor: f64, kind: &str) -> Pair {
 
 fn flows(base: &mut Base, options: &str, count: u64) -> Pair {
     let bytes = (base.bdp() * base.draw.between(0.1, 0.4)).max(8192.0);
-    let options = options.replace("WINDOW", &format!("{bytes:.0}"));
+    let one = options.replace("WINDOW", &format!("{bytes:.0}"));
     pair(
-        base.tester(&options),
-        base.tester(&format!("{options} -P {count}")),
+        base.tester(&one),
+        base.tester(&format!("{one} -P {count}")),
         &[format!("flow.count={count}")],
     )
 }
@@ -655,13 +655,15 @@ fn transfer(
 
 /// Goodput of all large connections of a capture together, in bit/s.
 fn goodput(capture: &Path) -> Result<f64, String> {
-    let capture = Capture::read(&Source::file(capture), &Options::default());
-    let capture = capture.map_err(|error| error.to_string())?;
-    let connections = capture.connections();
+    let read = Capture::read(&Source::file(capture), &Options::default())
+        .map_err(|error| error.to_string())?;
+    let connections = read.connections();
     let all = connections.largest_first();
     let diagnoses = all.iter().filter_map(|index| connections.diagnose(*index));
-    let large = diagnoses.filter(|one| one.delivered.as_u64() > 10_000);
-    Ok(large.map(|one| one.throughput.as_bps() as f64).sum())
+    let large = diagnoses.filter(|diagnosis| diagnosis.delivered.as_u64() > 10_000);
+    Ok(large
+        .map(|diagnosis| diagnosis.throughput.as_bps() as f64)
+        .sum())
 }
 
 /// Counts of graded pairs.
@@ -782,9 +784,13 @@ fn grade(directory: &Path, half: &str) -> Result<(), String> {
                     .bottleneck
                     .map(|rate| rate.as_bps() / 1000),
             );
-            let predicted = predicted
-                .ok()
-                .map(|one| (one.certainty, one.goodput_bps, one.interval_bps));
+            let predicted = predicted.ok().map(|prediction| {
+                (
+                    prediction.certainty,
+                    prediction.goodput_bps,
+                    prediction.interval_bps,
+                )
+            });
             all.add(predicted, truth);
             if (truth / before - 1.0).abs() > 0.1 {
                 changed.add(predicted, truth);

@@ -137,8 +137,12 @@ impl World {
     }
 
     fn names(&self) -> String {
-        let names = self.faults.iter().map(|(fault, _)| fault.name);
-        let names = names.collect::<Vec<_>>().join(" + ");
+        let names = self
+            .faults
+            .iter()
+            .map(|(fault, _)| fault.name)
+            .collect::<Vec<_>>()
+            .join(" + ");
         if names.is_empty() {
             "healthy".into()
         } else {

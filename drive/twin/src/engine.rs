@@ -132,8 +132,8 @@ pub fn plan(model: &Model, draw: &Draw) -> String {
 /// The fault of a key.
 pub fn goodput(model: &Model, draw: &Draw) -> Result<f64, String> {
     let plan = plan(model, draw);
-    let plan = gigatcp_plan::parse("transfer", plan.as_bytes(), &model.others);
-    let plan = plan.map_err(|findings| findings.to_string())?;
+    let plan = gigatcp_plan::parse("transfer", plan.as_bytes(), &model.others)
+        .map_err(|findings| findings.to_string())?;
     let config = scenario::world_of(&plan, None, draw.seed).ok_or("the plan has no series")?;
     measure(config, usize::MAX)
 }

@@ -132,7 +132,9 @@ impl Fix {
 
     /// Predicted goodput; zero if unknown.
     fn goodput(&self) -> f64 {
-        self.prediction.as_ref().map_or(0.0, |one| one.goodput_bps)
+        self.prediction
+            .as_ref()
+            .map_or(0.0, |prediction| prediction.goodput_bps)
     }
 }
 

@@ -63,9 +63,10 @@ impl Transfer {
     /// If no setting can be predicted.
     pub fn best(&self, known: &[String]) -> Result<Vec<Prediction>, String> {
         let model = self.model(known)?;
-        let tried = levers(&model);
-        let tried = tried.iter().map(|changes| self.predict(changes, known));
-        let mut all = tried.collect::<Result<Vec<Prediction>, String>>()?;
+        let mut all = levers(&model)
+            .iter()
+            .map(|changes| self.predict(changes, known))
+            .collect::<Result<Vec<Prediction>, String>>()?;
         all.sort_by(|a, b| b.gain_stated().total_cmp(&a.gain_stated()));
         Ok(all)
     }

@@ -33,9 +33,9 @@ impl Transfer {
     pub fn within(capture: &Capture, index: Option<usize>) -> Result<Self, String> {
         let connections = capture.connections();
         let largest = || connections.largest_first().first().copied();
-        let index = index.or_else(largest).ok_or("no connection carried data")?;
-        let diagnosis = connections.diagnose(index).ok_or("it carried no data")?;
-        Self::of(capture, index, diagnosis)
+        let chosen = index.or_else(largest).ok_or("no connection carried data")?;
+        let diagnosis = connections.diagnose(chosen).ok_or("it carried no data")?;
+        Self::of(capture, chosen, diagnosis)
     }
 
     /// A connection of a capture that was diagnosed.

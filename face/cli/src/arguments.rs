@@ -179,22 +179,24 @@ const TEST_GROUPS: [(&str, &[&str]); 5] = [
 
 /// The command line with a short `-h`, and the options of `test` in groups.
 pub(crate) fn command() -> clap::Command {
-    TEST_GROUPS.iter().fold(shortened(), |all, (group, longs)| {
-        all.mut_subcommand("test", |test| {
-            longs.iter().fold(test, |test, long| {
-                test.mut_arg(long.replace('-', "_"), |option| option.help_heading(*group))
+    TEST_GROUPS
+        .iter()
+        .fold(shortened(), |command, (group, longs)| {
+            command.mut_subcommand("test", |test| {
+                longs.iter().fold(test, |test, long| {
+                    test.mut_arg(long.replace('-', "_"), |option| option.help_heading(*group))
+                })
             })
         })
-    })
 }
 
 /// The command line with a short `-h`.
 fn shortened() -> clap::Command {
     SHORT
         .iter()
-        .fold(Arguments::command(), |all, (name, shown)| {
-            all.mut_subcommand(name, |one| {
-                one.mut_args(|option| {
+        .fold(Arguments::command(), |command, (name, shown)| {
+            command.mut_subcommand(name, |subcommand| {
+                subcommand.mut_args(|option| {
                     let is_hidden = |long: &str| !shown.contains(&long);
                     let is_hidden = option.get_long().is_some_and(is_hidden);
                     option.hide_short_help(is_hidden)
@@ -318,8 +320,10 @@ mod tests {
     #[test]
     fn every_command_ends_its_help_with_examples() {
         for command in Arguments::command().get_subcommands() {
-            let examples = command.get_after_help().map(ToString::to_string);
-            let examples = examples.unwrap_or_default();
+            let examples = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             assert!(
                 examples.starts_with("Examples:\n"),
                 "{}",

@@ -255,7 +255,7 @@ fn clear(place: &Path, name: &str) {
 
 fn remember(temporary: &Path) {
     static LISTENS: Once = Once::new();
-    temporaries(|all| all.push(temporary.to_owned()));
+    temporaries(|files| files.push(temporary.to_owned()));
     if IS_HEARD.load(Ordering::SeqCst) {
         return;
     }
@@ -265,8 +265,8 @@ fn remember(temporary: &Path) {
             if IS_HEARD.load(Ordering::SeqCst) {
                 return;
             }
-            temporaries(|all| {
-                for temporary in all.iter() {
+            temporaries(|files| {
+                for temporary in files.iter() {
                     let _ = fs::remove_file(temporary);
                 }
                 // Under the lock, so no further file can be created.
@@ -277,7 +277,7 @@ fn remember(temporary: &Path) {
 }
 
 fn forget(temporary: &Path) {
-    temporaries(|all| all.retain(|one| one != temporary));
+    temporaries(|files| files.retain(|file| file != temporary));
 }
 
 fn temporaries<T>(act: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {

@@ -63,7 +63,7 @@ pub(crate) fn series(current: &OsStr) -> Vec<CompletionCandidate> {
     let place = typed().find_map(|word| known.find(&word));
     let plan = place.and_then(|place| PlanFile::of(place).ok()?.parse_silently(&[]).ok());
     let series = plan.into_iter().flat_map(|plan| plan.series);
-    beginning_with(current, series.map(|one| one.name))
+    beginning_with(current, series.map(|series| series.name))
 }
 
 /// Offers what `gigatcp explain` explains.
@@ -77,29 +77,34 @@ pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
 pub(crate) fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(
         current,
-        queue::REGISTRY.iter().map(|one| one.name.to_owned()),
+        queue::REGISTRY.iter().map(|queue| queue.name.to_owned()),
     )
 }
 
 /// Offers what `gigatcp list` has of the kind that is named on the same line.
 pub(crate) fn listed(current: &OsStr) -> Vec<CompletionCandidate> {
     let names: Vec<String> = match typed().last().as_deref() {
-        Some("keys") => {
-            let tables = TABLES.iter().flat_map(|table| sections(table.heading));
-            let tables = tables.filter(|name| !name.is_empty()).map(str::to_owned);
-            tables
-                .chain(keys().into_iter().map(|(name, _)| name))
-                .collect()
-        }
+        Some("keys") => TABLES
+            .iter()
+            .flat_map(|table| sections(table.heading))
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .chain(keys().into_iter().map(|(name, _)| name))
+            .collect(),
         Some("controls") => congestion::entries()
-            .map(|one| one.name.to_owned())
+            .map(|control| control.name.to_owned())
             .collect(),
         Some("queues") => return queues(current),
         Some("applications") => {
             let entries = gigatcp_app::REGISTRY.iter();
-            entries.map(|one| one.name.to_owned()).collect()
+            entries
+                .map(|application| application.name.to_owned())
+                .collect()
         }
-        Some("profiles") => Profile::ALL.iter().map(|one| one.name.to_owned()).collect(),
+        Some("profiles") => Profile::ALL
+            .iter()
+            .map(|profile| profile.name.to_owned())
+            .collect(),
         Some("experiments") => return experiments(current),
         _ => Vec::new(),
     };
@@ -119,8 +124,11 @@ fn beginning_with(
     words: impl IntoIterator<Item = String>,
 ) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
-    let words = words.into_iter().filter(|word| word.starts_with(&*typed));
-    words.map(CompletionCandidate::new).collect()
+    words
+        .into_iter()
+        .filter(|word| word.starts_with(&*typed))
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// Returns every dotted key, with its values if they can be listed.
@@ -158,11 +166,17 @@ fn values(key: &Key) -> Vec<String> {
     match key.kind {
         Kind::Flag => ["true", "false"].map(owned).to_vec(),
         Kind::OneOf(words) => words.iter().copied().map(owned).collect(),
-        Kind::Profile => Profile::ALL.iter().map(|one| owned(one.name)).collect(),
+        Kind::Profile => Profile::ALL
+            .iter()
+            .map(|profile| owned(profile.name))
+            .collect(),
         Kind::Congestion => congestion::entries()
             .map(|entry| owned(entry.name))
             .collect(),
-        Kind::Queue => queue::REGISTRY.iter().map(|one| owned(one.name)).collect(),
+        Kind::Queue => queue::REGISTRY
+            .iter()
+            .map(|queue| owned(queue.name))
+            .collect(),
         Kind::Application => {
             let entries = gigatcp_app::REGISTRY.iter();
             entries.map(|entry| owned(entry.name)).collect()
@@ -185,10 +199,10 @@ mod tests {
 
     fn offered(complete: fn(&OsStr) -> Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
         let offered = complete(OsStr::new(typed));
-        let words = offered
+        offered
             .iter()
-            .map(|one| one.get_value().to_string_lossy().into_owned());
-        words.collect()
+            .map(|word| word.get_value().to_string_lossy().into_owned())
+            .collect()
     }
 
     #[test]
@@ -209,8 +223,8 @@ mod tests {
         let text = "name = \"a\"\npath = { rate = \"1 Gbit/s\" }\nflow = { duration = \"1 s\" }\n";
         for (key, _) in keys() {
             let overrides = [format!("{key}=?")];
-            let said = gigatcp_plan::parse("a", text.as_bytes(), &overrides);
-            let said = said.map_or_else(|findings| findings.to_string(), |_| String::new());
+            let said = gigatcp_plan::parse("a", text.as_bytes(), &overrides)
+                .map_or_else(|findings| findings.to_string(), |_| String::new());
             assert!(!said.contains("unknown key"), "{key}: {said}");
         }
     }

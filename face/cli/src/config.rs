@@ -63,9 +63,10 @@ pub(crate) fn load() -> Result<Option<String>, Failure> {
         }
         // HOME is another user's, as after setpriv(1).
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && named.is_none() => {
-            let file = file.display();
-            let note = format!("the config file {file} cannot be read and is not used: {error}");
-            return Ok(Some(note));
+            return Ok(Some(format!(
+                "the config file {} cannot be read and is not used: {error}",
+                file.display()
+            )));
         }
         Err(error) => return Err(unreadable(&file, &error)),
     };
@@ -95,19 +96,18 @@ fn unreadable(file: &Path, error: &io::Error) -> Failure {
 /// Reads lines of `NAME = "VALUE"`, with comments and empty lines between.
 fn parse(text: &str) -> Result<Config, Failure> {
     let mut config = Config::default();
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let wrong = |cause: String| {
             Failure::new(format!("line {number}: {cause}")).effect("nothing was done")
         };
-        let Some((name, value)) = line.split_once('=') else {
+        let Some((before, value)) = line.split_once('=') else {
             return Err(wrong(format!("`{line}` is not NAME = \"VALUE\""))
                 .hint("as in `color = \"never\"`"));
         };
-        let name = name.trim();
+        let name = before.trim();
         if value.trim_start().starts_with('"') && value.contains('\\') {
             return Err(wrong(format!("the value of `{name}` has a backslash"))
                 .hint(format!("single quotes: `{name} = '...'`")));
@@ -132,14 +132,14 @@ fn parse(text: &str) -> Result<Config, Failure> {
 
 /// Text between the quotes; behind them only a comment may stand.
 fn quoted(value: &str) -> Option<&str> {
-    let value = value.trim();
-    let quote = value
+    let quoted = value.trim();
+    let quote = quoted
         .chars()
         .next()
         .filter(|quote| ['"', '\''].contains(quote))?;
-    let (inner, rest) = value[1..].split_once(quote)?;
-    let rest = rest.trim();
-    (rest.is_empty() || rest.starts_with('#')).then_some(inner)
+    let (inner, rest) = quoted[1..].split_once(quote)?;
+    let comment = rest.trim();
+    (comment.is_empty() || comment.starts_with('#')).then_some(inner)
 }
 
 #[cfg(test)]

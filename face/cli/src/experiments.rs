@@ -53,8 +53,11 @@ impl Experiments {
 
     /// Returns where the experiment called `name` is; a directory wins over the program.
     pub(crate) fn find(&self, name: &str) -> Option<Place> {
-        let directory = self.directory.as_ref().map(|all| all.join(name));
-        let directory = directory.filter(|one| one.join(PLAN).is_file());
+        let directory = self
+            .directory
+            .as_ref()
+            .map(|directory| directory.join(name))
+            .filter(|directory| directory.join(PLAN).is_file());
         let is_known = self.names.iter().any(|known| known == name);
         match directory.filter(|_| is_known) {
             Some(directory) => Some(Place::Directory(directory)),

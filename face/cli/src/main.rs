@@ -125,12 +125,17 @@ fn invalid_arguments(text: &str) -> Failure {
     let (told, rest) = text.split_once("\n\nFor more").unwrap_or((text, ""));
     debug_assert!(rest.is_empty() || rest.contains("--help"));
     let (told, usage) = told.split_once("\n\nUsage: ").unwrap_or((told, ""));
-    let told = told.strip_prefix("error: ").unwrap_or(told);
+    let explained = told.strip_prefix("error: ").unwrap_or(told);
     let hint_of = |line: &str| {
         let hint = ["tip: ", "hint: "].map(|kind| line.strip_prefix(kind).map(str::to_owned));
         hint.into_iter().flatten().next()
     };
-    let lines = || told.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = || {
+        explained
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
     let message: Vec<&str> = lines().filter(|line| hint_of(line).is_none()).collect();
     let failure = Failure::new(message.join(" ")).effect("nothing was done");
     let failure = lines().filter_map(hint_of).fold(failure, Failure::hint);
@@ -140,9 +145,8 @@ fn invalid_arguments(text: &str) -> Failure {
         Some(command) => command.get_name(),
         None => "COMMAND",
     };
-    let usage = usage.lines().map(str::trim);
-    let failure = usage.fold(failure, |failure, usage| {
-        failure.hint(format!("usage: {usage}"))
+    let failure = usage.lines().fold(failure, |failure, usage| {
+        failure.hint(format!("usage: {}", usage.trim()))
     });
     failure.hint(format!(
         "`gigatcp {command} --help` has the options, and examples"
@@ -158,7 +162,7 @@ fn unknown_command(error: &clap::Error) -> Option<Failure> {
     let command = arguments::command();
     let names: Vec<&str> = command
         .get_subcommands()
-        .map(|one| one.get_name())
+        .map(|subcommand| subcommand.get_name())
         .collect();
     let failure = Failure::new(format!("there is no command `{given}`")).effect("nothing was done");
     let is_file = std::path::Path::new(given).is_file();

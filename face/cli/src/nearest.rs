@@ -20,8 +20,8 @@ pub(crate) fn nearest<'a>(
 /// Returns the existing file or directory with the name nearest to the missing `path`. Only names
 /// that end in `ending` count; the comparison ignores it.
 pub(crate) fn neighbor(path: &Path, ending: &str) -> Option<PathBuf> {
-    let wanted = path.file_name()?.to_str()?;
-    let wanted = wanted.strip_suffix(ending).unwrap_or(wanted);
+    let file_name = path.file_name()?.to_str()?;
+    let wanted = file_name.strip_suffix(ending).unwrap_or(file_name);
     let parent = path.parent()?;
     let here = if parent.as_os_str().is_empty() {
         Path::new(".")

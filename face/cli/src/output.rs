@@ -108,8 +108,9 @@ pub(crate) fn typed_color(words: impl Iterator<Item = String>) -> clap::ColorCho
             Some(rest) => rest.strip_prefix('='),
             None => None,
         };
-        let value = value.and_then(|value| clap::ValueEnum::from_str(value, false).ok());
-        typed = value.unwrap_or(typed);
+        typed = value
+            .and_then(|value| clap::ValueEnum::from_str(value, false).ok())
+            .unwrap_or(typed);
     }
     typed
 }

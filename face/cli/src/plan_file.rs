@@ -216,8 +216,10 @@ fn nearest_plan(path: &Path) -> Option<String> {
     }
     let experiments = Experiments::known();
     let folder = path.parent().and_then(Path::file_name);
-    let words = [path.file_stem(), folder].into_iter().flatten();
-    let words = words.filter_map(|word| word.to_str());
-    let mut meant = words.filter_map(|word| nearest::nearest(word, experiments.names()));
+    let mut meant = [path.file_stem(), folder]
+        .into_iter()
+        .flatten()
+        .filter_map(|word| word.to_str())
+        .filter_map(|word| nearest::nearest(word, experiments.names()));
     meant.next().map(str::to_owned)
 }

@@ -65,7 +65,7 @@ fn difference(profile: &Profile) -> String {
     let first = &Profile::ALL[0];
     let differ = SETTINGS
         .iter()
-        .filter(|one| one.value_in(profile) != one.value_in(first));
+        .filter(|setting| setting.value_in(profile) != setting.value_in(first));
     match differ.count() {
         0 => format!("{} settings", SETTINGS.len()),
         count => format!("differs from {} in {count}", first.name),
@@ -79,12 +79,12 @@ pub(crate) fn one(name: &str) -> Option<String> {
     let is_first = profile.name == first.name;
     let shown = SETTINGS
         .iter()
-        .filter(|one| is_first || one.value_in(&profile) != one.value_in(first));
+        .filter(|setting| is_first || setting.value_in(&profile) != setting.value_in(first));
     let cells: Vec<_> = shown
-        .map(|one| {
-            let usual = format!("({}: {})", first.name, one.value_in(first));
+        .map(|setting| {
+            let usual = format!("({}: {})", first.name, setting.value_in(first));
             let usual = if is_first { String::new() } else { usual };
-            vec![one.name.to_owned(), one.value_in(&profile), usual]
+            vec![setting.name.to_owned(), setting.value_in(&profile), usual]
         })
         .collect();
     let heading = format!("{}: {}\n", profile.name, difference(&profile));

@@ -128,8 +128,8 @@ fn simulated_ns(task: &TaskProgress) -> u64 {
 /// A line that fits 80 columns with names of up to `name` letters.
 fn style(name: usize) -> ProgressStyle {
     const LONGEST: usize = 32;
-    let name = name.min(LONGEST);
-    let template = format!("{{prefix:{name}}}  [{{bar:24}}] {{percent:>3}} %  {{msg}}");
+    let width = name.min(LONGEST);
+    let template = format!("{{prefix:{width}}}  [{{bar:24}}] {{percent:>3}} %  {{msg}}");
     ProgressStyle::with_template(&template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")

@@ -53,9 +53,9 @@ fn captures() -> (TempDir, [PathBuf; 2]) {
         &["run", "plan.toml", "--capture", "--out", "out"],
         folder.path(),
     );
-    let stored = fs::read_dir(folder.path().join("out")).expect("the run is stored");
-    let stored = stored.map(|directory| directory.expect("a directory").path());
-    let run = stored
+    let run = fs::read_dir(folder.path().join("out"))
+        .expect("the run is stored")
+        .map(|directory| directory.expect("a directory").path())
         .map(|directory| directory.join("one.pcapng"))
         .find(|file| file.exists())
         .expect("the run has a capture");
@@ -145,10 +145,10 @@ fn fields(tshark: &str, file: &Path, fields: &[&str], filter: &str) -> String {
 
 #[test]
 fn tshark_reads_the_comments_and_the_packets_of_the_capture() {
-    let Some(tshark) = find_tshark() else {
+    let Some(program) = find_tshark() else {
         return;
     };
-    let tshark = tshark.to_str().expect("a path in UTF-8");
+    let tshark = program.to_str().expect("a path in UTF-8");
     let (folder, files) = captures();
     for (file, copy) in files.iter().zip(["a.pcapng", "b.pcapng"]) {
         let answered = succeeded(&["why", name(file), "--annotate", copy], folder.path());

@@ -229,13 +229,13 @@ fn commands_of_the_guide_give_an_answer() {
         assert!(is_made.unwrap().success());
     }
     for line in lines {
-        let line = line.strip_prefix("gigatcp compare").unwrap();
+        let words = line.strip_prefix("gigatcp compare").unwrap();
         // A later value replaces neither --paths nor --worse.
-        let line = match line.split_once(" --within") {
-            Some((line, _)) => line,
-            None => line,
+        let words = match words.split_once(" --within") {
+            Some((before, _)) => before,
+            None => words,
         };
-        let line = format!("exec \"$0\" compare {line} --within 20s --timeout 3s");
+        let line = format!("exec \"$0\" compare {words} --within 20s --timeout 3s");
         let mut shell = Command::new("sh");
         let path = gigatcp(&[])
             .get_envs()

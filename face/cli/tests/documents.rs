@@ -50,8 +50,10 @@ fn gigatcp() -> Command {
 
 /// The text of `gigatcp COMMAND --help`; `None` if there is no such command.
 fn help(command: &str) -> Option<String> {
-    let output = gigatcp().args([command, "--help"]).output();
-    let output = output.expect("the command starts");
+    let output = gigatcp()
+        .args([command, "--help"])
+        .output()
+        .expect("the command starts");
     let is_command = output.status.success();
     is_command.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -111,8 +113,11 @@ fn commands_and_options_in_the_documents_exist() {
             };
             // What follows `--` is another program.
             for word in words.take_while(|word| *word != "--") {
-                let name = word.trim_end_matches([',', '.', ')', ':']);
-                let name = name.split('=').next().unwrap_or_default();
+                let name = word
+                    .trim_end_matches([',', '.', ')', ':'])
+                    .split('=')
+                    .next()
+                    .unwrap_or_default();
                 let is_option = name.len() > 2 && name.starts_with("--");
                 if is_option && !help.contains(name) {
                     wrong.push(format!("{}: gigatcp {command} {name}", path.display()));

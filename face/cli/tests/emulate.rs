@@ -202,8 +202,8 @@ fn what_the_capture_shows_sent_again_is_what_the_kernel_says_it_sent_again() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let capture = folder.path().join("sender.pcapng");
-    let capture = capture.to_str().unwrap();
+    let file = folder.path().join("sender.pcapng");
+    let capture = file.to_str().unwrap();
     let late = ["reorder=0.02", "reorder_delay=5 ms"];
     for (control, loss, more) in [
         ("reno", "0.05", &[][..]),

@@ -85,14 +85,12 @@ impl Site {
         self.gigatcp(&all).output().unwrap()
     }
 
-    /// Returns the error message of a refused request.
     fn refused(&self, words: &[&str]) -> String {
         let output = self.set(words);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Returns the reply to an accepted request.
     fn done(&self, words: &[&str]) -> String {
         let output = self.set(words);
         assert!(output.status.success(), "{words:?}: {output:?}");
@@ -178,7 +176,11 @@ fn a_path_is_changed_by_the_options_it_is_started_with() {
     assert_eq!(changes[0]["from"], "8 Mbit/s");
     assert_eq!(changes[0]["to"], "1 Mbit/s");
     assert_eq!(changes[4]["from"], Value::Null);
-    assert!(changes.iter().all(|it| it["at_ns"].as_u64().unwrap() > 0));
+    assert!(
+        changes
+            .iter()
+            .all(|change| change["at_ns"].as_u64().unwrap() > 0)
+    );
     for direction in record["directions"].as_array().unwrap() {
         assert_eq!(direction["conserved"], true);
     }
@@ -289,13 +291,13 @@ fn steps_of_schedules_are_in_the_record_with_their_instant() {
     let changes = record["changes"].as_array().unwrap();
     let forward: Vec<(u64, &str, &str, &str)> = changes
         .iter()
-        .filter(|it| it["hop"] == "forward")
-        .map(|it| {
+        .filter(|change| change["hop"] == "forward")
+        .map(|change| {
             (
-                it["at_ns"].as_u64().unwrap(),
-                it["what"].as_str().unwrap(),
-                it["from"].as_str().unwrap(),
-                it["to"].as_str().unwrap(),
+                change["at_ns"].as_u64().unwrap(),
+                change["what"].as_str().unwrap(),
+                change["from"].as_str().unwrap(),
+                change["to"].as_str().unwrap(),
             )
         })
         .collect();

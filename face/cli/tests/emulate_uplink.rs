@@ -55,9 +55,11 @@ fn in_a_machine_of_its_own(run: &str) -> Output {
 fn is_possible() -> bool {
     let tools =
         "command -v ip unshare nsenter python3 bash && { command -v nft || command -v iptables; }";
-    let has_tools = Command::new("sh").args(["-c", tools]).output();
-    let has_tools = has_tools.is_ok_and(|output| output.status.success());
-    let made = has_tools.then(|| in_a_machine_of_its_own("echo made").stdout);
+    let made = Command::new("sh")
+        .args(["-c", tools])
+        .output()
+        .is_ok_and(|output| output.status.success())
+        .then(|| in_a_machine_of_its_own("echo made").stdout);
     let is_possible = made.is_some_and(|made| made.starts_with(b"made"));
     if !is_possible {
         let _ = writeln!(

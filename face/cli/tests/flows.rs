@@ -182,8 +182,8 @@ fn standard_input_has_graphs_too_and_a_connection_that_is_not_there_has_none() {
 #[test]
 fn the_stall_of_2001_shows_in_its_capture() {
     let plan = include_str!("../../../experiments/shalunov-stall/plan.toml");
-    let (folder, file) = captured(plan, "stall");
-    let file = file.to_str().expect("a path of text");
+    let (folder, capture) = captured(plan, "stall");
+    let file = capture.to_str().expect("a path of text");
     let (is_done, said) = flows(
         &folder,
         &[file, "--csv", "stall.csv", "--report", "stall.html"],
@@ -409,11 +409,11 @@ fn a_run_without_a_capture_says_the_same_of_why_as_it_runs_and_when_it_is_repeat
     let plain = stored("plain");
     assert_eq!(why_in(&plain.join("run.json")), Value::Null);
     for run in [judged, plain] {
-        let run = run.to_str().expect("a name").to_owned();
-        let said: Value = serde_json::from_str(&gigatcp(&["why", "--json", &run])).expect("JSON");
+        let name = run.to_str().expect("a name");
+        let said: Value = serde_json::from_str(&gigatcp(&["why", "--json", name])).expect("JSON");
         let why = &said["captures"][0]["series"][0]["flows"][0]["why"];
         assert_eq!(*why, by_capture);
-        assert!(gigatcp(&["why", &run]).contains("measured by the run: "));
+        assert!(gigatcp(&["why", name]).contains("measured by the run: "));
     }
 }
 
@@ -434,8 +434,7 @@ fn two_captures_of_one_connection_give_one_answer() {
     let text = String::from_utf8_lossy(&output.stdout);
     let answers = text.matches("\n  Details   ").count();
     assert_eq!(answers, 1, "{text}");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let words = words.join(" ");
+    let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
     assert!(words.contains("packets numbered as in near.txt"), "{text}");
     assert!(
         words.contains("with data 0 were lost between them"),
@@ -517,7 +516,7 @@ fn json_of_one_connection_has_at_most_8000_bytes() {
         }
         let json: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
         let connections = json["captures"][0]["connections"].as_array();
-        if connections.is_none_or(|all| all.len() != 1) {
+        if connections.is_none_or(|connections| connections.len() != 1) {
             continue;
         }
         let size = output.stdout.len();

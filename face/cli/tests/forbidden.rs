@@ -173,7 +173,7 @@ fn a_congestion_control_that_is_not_allowed_is_refused_with_what_to_type() {
         fs::read_to_string(path).unwrap().trim().to_owned()
     };
     let (available, allowed) = (list("available"), list("allowed"));
-    let is_allowed = |name: &str| allowed.split(' ').any(|other| other == name);
+    let is_allowed = |name: &str| allowed.split(' ').any(|control| control == name);
     let Some(refused) = available.split(' ').find(|name| !is_allowed(name)) else {
         println!("NOTHING PROVEN: this host allows every control that it has: {allowed}");
         return;

@@ -81,8 +81,11 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
 /// Returns the requested value of a flow in a live run, and its result.
 fn asked<'a>(record: &'a RunRecord, what: &str) -> [&'a str; 3] {
     let flow = &record.series[0].flows[0];
-    let found = flow.negotiated.iter().find(|value| value.what == what);
-    let found = found.unwrap_or_else(|| panic!("{what}: {:?}", flow.negotiated));
+    let found = flow
+        .negotiated
+        .iter()
+        .find(|value| value.what == what)
+        .unwrap_or_else(|| panic!("{what}: {:?}", flow.negotiated));
     [&found.requested, &found.granted, &found.effective].map(String::as_str)
 }
 

@@ -122,8 +122,7 @@ fn of_a_thousand_short_connections_one_is_answered_and_the_rest_are_summed_up() 
     let text = why(&[]);
     assert_eq!(text.matches("\n  Details   ").count(), 1, "{text}");
     assert!(text.lines().count() < 20, "{text}");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let words = words.join(" ");
+    let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
     let rest = "999 connections of less than 10 kB not shown (999 kB in all: connection-setup ";
     assert!(words.contains(rest), "{text}");
     assert!(words.ends_with("; -v lists them."), "{text}");

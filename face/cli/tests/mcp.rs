@@ -102,8 +102,10 @@ impl Session {
             json!({ "name": tool, "arguments": arguments }),
         );
         let result = &answer["result"];
-        let text = result["content"][0]["text"].as_str();
-        let text = text.unwrap_or_else(|| panic!("{answer}")).to_owned();
+        let text = result["content"][0]["text"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"))
+            .to_owned();
         assert!(text.len() <= MAX_ANSWER, "{tool}: {} bytes", text.len());
         (text, result["isError"] == true)
     }

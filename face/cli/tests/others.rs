@@ -236,8 +236,12 @@ fn a_shell_is_offered_commands_experiments_keys_and_values() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
         command.env("COMPLETE", "bash").env("_CLAP_IFS", "\n");
         command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
-        let output = command.args(["--", "gigatcp"]).args(words).output();
-        let output = output.expect("gigatcp starts").stdout;
+        let output = command
+            .args(["--", "gigatcp"])
+            .args(words)
+            .output()
+            .expect("gigatcp starts")
+            .stdout;
         String::from_utf8(output).expect("UTF-8").trim().to_owned()
     };
     assert_eq!(offered(&["theo"]), "theory");
@@ -268,8 +272,10 @@ fn a_plan_that_is_wrong_is_told_to_machines_on_stdout() {
     let checked: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(checked["valid"], false);
     let findings = checked["diagnostics"].as_array().expect("a list");
-    let unknown = findings.iter().find(|finding| finding["nearest"] == "seed");
-    let unknown = unknown.expect("the slip is found");
+    let unknown = findings
+        .iter()
+        .find(|finding| finding["nearest"] == "seed")
+        .expect("the slip is found");
     assert_eq!(
         (&unknown["line"], &unknown["column"]),
         (&2.into(), &1.into())
@@ -279,8 +285,11 @@ fn a_plan_that_is_wrong_is_told_to_machines_on_stdout() {
 /// Runs `words` outside any checkout.
 fn outside(folder: &tempfile::TempDir, words: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
-    let output = command.args(words).current_dir(folder.path()).output();
-    let output = output.expect("gigatcp starts");
+    let output = command
+        .args(words)
+        .current_dir(folder.path())
+        .output()
+        .expect("gigatcp starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
         output.status.success(),

@@ -63,8 +63,11 @@ impl Bench {
 
     /// Runs with `--json` and returns the parsed record.
     fn record(&self, words: &[&str]) -> RunRecord {
-        let output = self.command(words).arg("--json").output();
-        let output = output.expect("gigatcp starts");
+        let output = self
+            .command(words)
+            .arg("--json")
+            .output()
+            .expect("gigatcp starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("stdout is a record and nothing else")
     }
@@ -354,8 +357,8 @@ fn two_signals_leave_nothing_half_written() {
         }
         for name in bench.results() {
             assert!(name.starts_with("long-"), "{between} ms: {name}");
-            let stored = fs::read(bench.path().join("runs").join(name).join("run.json"));
-            let stored = stored.expect("a folder with a name is complete");
+            let stored = fs::read(bench.path().join("runs").join(name).join("run.json"))
+                .expect("a folder with a name is complete");
             assert!(serde_json::from_slice::<RunRecord>(&stored).is_ok());
         }
     }
@@ -369,14 +372,20 @@ fn nobody_reading_is_no_failure() {
         drop(reader);
         writer
     };
-    let output = bench.command(&[]).stdout(closed()).output();
-    let output = output.expect("gigatcp starts");
+    let output = bench
+        .command(&[])
+        .stdout(closed())
+        .output()
+        .expect("gigatcp starts");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(!text(&output.stderr).contains("panicked"));
     assert!(bench.result().join("run.json").is_file());
 
-    let output = bench.command(&[]).stderr(closed()).output();
-    let output = output.expect("gigatcp starts");
+    let output = bench
+        .command(&[])
+        .stderr(closed())
+        .output()
+        .expect("gigatcp starts");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("stored in"));
 }
@@ -386,8 +395,11 @@ fn nobody_reading_is_no_failure() {
 fn a_full_disk_behind_stdout_is_told() {
     let bench = Bench::new(SHORT);
     let full = File::options().write(true).open("/dev/full");
-    let output = bench.command(&[]).stdout(full.expect("/dev/full")).output();
-    let output = output.expect("gigatcp starts");
+    let output = bench
+        .command(&[])
+        .stdout(full.expect("/dev/full"))
+        .output()
+        .expect("gigatcp starts");
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(said.contains("cannot write to stdout"), "{said}");
@@ -420,9 +432,12 @@ fn warnings_of_the_plan_are_said_and_the_run_goes_on() {
 fn colour_is_for_terminals_only() {
     let bench = Bench::new("name = 1");
     let mut said = String::new();
-    let mut child = bench.command(&[]);
-    let child = child.stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
-    let mut child = child.expect("gigatcp starts");
+    let mut child = bench
+        .command(&[])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("gigatcp starts");
     let mut pipe = child.stderr.take().expect("a pipe");
     pipe.read_to_string(&mut said).expect("text");
     let _ = child.wait();
@@ -442,8 +457,8 @@ fn results_that_cannot_be_stored_are_printed_nevertheless() {
         let output = command
             .args(["-c", &line])
             .current_dir(bench.path())
-            .output();
-        let output = output.expect("a shell starts");
+            .output()
+            .expect("a shell starts");
         assert_eq!(output.status.code(), Some(2));
         let said = text(&output.stderr);
         assert!(
@@ -488,8 +503,8 @@ fn quiet_runs_say_nothing_and_the_variable_says_how_much() {
 fn a_slip_in_a_command_is_understood() {
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .arg("wyh")
-        .output();
-    let output = output.expect("gigatcp starts");
+        .output()
+        .expect("gigatcp starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("did you mean `gigatcp why`?"));
 }

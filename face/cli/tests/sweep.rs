@@ -136,8 +136,9 @@ fn a_command_of_the_page_runs_its_cell_alone() {
     let mut pages = questions.map(|entry| entry.unwrap().path().join("sweep.html"));
     let page = std::fs::read_to_string(pages.find(|page| page.exists()).unwrap()).unwrap();
     let begin = page.find("<code>gigatcp show ").unwrap() + "<code>gigatcp ".len();
-    let command = &page[begin..begin + page[begin..].find("</code>").unwrap()];
-    let command = command.strip_suffix(" N").expect("a number to fill in");
+    let command = page[begin..begin + page[begin..].find("</code>").unwrap()]
+        .strip_suffix(" N")
+        .expect("a number to fill in");
     let mut words: Vec<&str> = command.split(' ').collect();
     words.extend(["0", "--json"]);
     let (status, run, said) = gigatcp(directory.path(), &words);

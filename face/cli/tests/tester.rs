@@ -154,13 +154,13 @@ fn totals_of_both_ends_and_the_sum_of_intervals_are_equal() {
     let intervals = json["intervals"].as_array().unwrap();
     let sum: u64 = intervals
         .iter()
-        .map(|one| one["sum"]["bytes"].as_u64().unwrap())
+        .map(|interval| interval["sum"]["bytes"].as_u64().unwrap())
         .sum();
     assert_eq!(Some(sum), json["end"]["sum_sent"]["bytes"].as_u64());
     let streams = json["end"]["streams"].as_array().unwrap();
     let received: u64 = streams
         .iter()
-        .map(|one| one["receiver"]["bytes"].as_u64().unwrap())
+        .map(|stream| stream["receiver"]["bytes"].as_u64().unwrap())
         .sum();
     assert_eq!(
         Some(received),
@@ -241,8 +241,11 @@ fn a_server_that_ends_leaves_the_client_what_it_measured() {
 /// Runs a test that fails, and returns its output and errors.
 fn failing(arguments: &[&str]) -> (String, String) {
     let mut command = Command::new(GIGATCP);
-    let output = command.args(["test", "127.0.0.1"]).args(arguments).output();
-    let output = output.unwrap();
+    let output = command
+        .args(["test", "127.0.0.1"])
+        .args(arguments)
+        .output()
+        .unwrap();
     assert!(!output.status.success(), "{arguments:?}");
     (text(&output.stdout), text(&output.stderr))
 }
@@ -294,8 +297,8 @@ fn failure_in_a_format_of_json_is_json() {
         } else {
             &value["error"]
         };
-        let error = error.as_str().unwrap_or_default();
-        assert!(error.contains("cannot connect"), "{format}: {output}");
+        let reason = error.as_str().unwrap_or_default();
+        assert!(reason.contains("cannot connect"), "{format}: {output}");
     }
 }
 

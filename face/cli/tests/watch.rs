@@ -97,8 +97,8 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn recorder_that_is_killed_leaves_a_recording_that_why_explains() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("recording");
-    let place = place.to_str().unwrap();
+    let recording = folder.path().join("recording");
+    let place = recording.to_str().unwrap();
     let start = chrono::Utc::now().to_rfc3339();
     let (refused, port) = with_transfer(|port| {
         let filter = format!("dport = :{port}");

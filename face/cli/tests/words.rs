@@ -19,9 +19,9 @@ fn outputs(folder: &Path, all: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns whether `word` follows a 1 and looks like a plural.
-fn plural_of_one(before: &str, word: &str) -> bool {
-    let word = word.trim_end_matches(|letter: char| !letter.is_ascii_lowercase());
+/// Whether the word follows a 1 and looks like a plural.
+fn plural_of_one(before: &str, with_stop: &str) -> bool {
+    let word = with_stop.trim_end_matches(|letter: char| !letter.is_ascii_lowercase());
     let is_word = word.len() > 1 && word.bytes().all(|letter| letter.is_ascii_lowercase());
     before == "1" && is_word && word.ends_with('s') && !NO_PLURALS.contains(&word)
 }

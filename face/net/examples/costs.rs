@@ -18,7 +18,7 @@ fn main() {
         ("short", short),
     ];
     for (name, run) in runs {
-        if chosen.is_empty() || chosen.iter().any(|one| one == name) {
+        if chosen.is_empty() || chosen.iter().any(|choice| choice == name) {
             run();
         }
     }

@@ -116,10 +116,10 @@ impl fmt::Display for Stop {
         };
         match silent_since {
             Some(since) => {
-                let since = since.saturating_since(Instant::ZERO);
                 write!(
                     f,
-                    "deadlock: nothing has happened since {since}, and tasks wait for what will not come"
+                    "deadlock: nothing has happened since {}, and tasks wait for what will not come",
+                    since.saturating_since(Instant::ZERO)
                 )?;
             }
             None => write!(f, "the run did not end within {limit} of virtual time")?,

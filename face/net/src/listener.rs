@@ -203,14 +203,14 @@ fn listen_on(
     }
     let mut transport = host.config.clone();
     adjust(&mut transport);
-    let backlog = backlog.min(host.max_backlog.unwrap_or(u32::MAX)) as usize;
+    let limit = backlog.min(host.max_backlog.unwrap_or(u32::MAX)) as usize;
     let config = ListenerConfig {
         transport,
         // Replaced by the host's.
         secret: Secret::new([0; 16]),
-        backlog,
-        accept_backlog: backlog,
-        fast_open_backlog: backlog,
+        backlog: limit,
+        accept_backlog: limit,
+        fast_open_backlog: limit,
         abort_on_overflow: false,
     };
     let listening = host.endpoint.listen_with(at, config);

@@ -306,8 +306,9 @@ impl Net {
             return driver.start(node);
         }
         PROGRAMS.with(|programs| {
-            let mut programs = programs.borrow_mut();
-            programs.entry(self.id).or_default().insert(node, software);
+            let mut of_networks = programs.borrow_mut();
+            let programs = of_networks.entry(self.id).or_default();
+            programs.insert(node, software);
         });
     }
 
@@ -525,14 +526,15 @@ impl Net {
         &self,
         body: impl FnOnce() -> F,
     ) -> (Result<F::Output, RunError>, Report) {
-        let software = PROGRAMS.with(|programs| programs.borrow_mut().remove(&self.id));
+        let software = PROGRAMS
+            .with(|programs| programs.borrow_mut().remove(&self.id))
+            .unwrap_or_default();
         let limit = self
             .shared
             .with(|world| world.time_limit)
             .unwrap_or(TIME_LIMIT);
         scope::reset();
         let node = self.shared.with(|world| world.add_host(DEFAULT_HOST));
-        let software = software.unwrap_or_default();
         let output = driver::run(&self.shared, software, limit, node, body);
         (output.map_err(RunError::from), self.report())
     }

@@ -217,8 +217,8 @@ fn udp_packet(endpoints: Endpoints, ttl: u8, datagram: Vec<u8>) -> Vec<u8> {
             header
         }
         Endpoints::V6 { src, dst } => {
-            let len = len.to_be_bytes();
-            let mut header = vec![0x60, 0, 0, 0, len[0], len[1], UDP, ttl];
+            let length = len.to_be_bytes();
+            let mut header = vec![0x60, 0, 0, 0, length[0], length[1], UDP, ttl];
             header.extend(src.octets());
             header.extend(dst.octets());
             header

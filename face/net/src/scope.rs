@@ -94,17 +94,17 @@ pub(crate) fn learn(node: u32) {
         return;
     };
     LEARNED.with(|learned| {
-        let mut learned = learned.borrow_mut();
-        if learned.latest.is_some_and(|(latest, _)| latest == id) {
+        let mut tasks = learned.borrow_mut();
+        if tasks.latest.is_some_and(|(latest, _)| latest == id) {
             return;
         }
-        let host = *learned.hosts.entry(id).or_insert(node);
-        learned.latest = Some((id, host));
-        learned.order.push_back(id);
-        if learned.order.len() > MAX_LEARNED
-            && let Some(oldest) = learned.order.pop_front()
+        let host = *tasks.hosts.entry(id).or_insert(node);
+        tasks.latest = Some((id, host));
+        tasks.order.push_back(id);
+        if tasks.order.len() > MAX_LEARNED
+            && let Some(oldest) = tasks.order.pop_front()
         {
-            learned.hosts.remove(&oldest);
+            tasks.hosts.remove(&oldest);
         }
     });
 }

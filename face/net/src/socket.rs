@@ -294,8 +294,10 @@ impl Socket {
     }
 
     pub(crate) fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        let ttl = u8::try_from(ttl).ok().filter(|ttl| *ttl > 0);
-        let ttl = ttl.ok_or(io::ErrorKind::InvalidInput)?;
+        let ttl = u8::try_from(ttl)
+            .ok()
+            .filter(|ttl| *ttl > 0)
+            .ok_or(io::ErrorKind::InvalidInput)?;
         let tuple = self.get(|connection| connection.tuple)?;
         self.set(|connection| connection.ttl = ttl)?;
         self.shared.with(|world| {
@@ -430,13 +432,13 @@ fn begin(
     }
     let now = world.now;
     let host = world.host_mut(node).ok_or_else(crashed)?;
-    let local = local.unwrap_or_else(|| SocketAddr::new(unspecified(remote), 0));
+    let wanted = local.unwrap_or_else(|| SocketAddr::new(unspecified(remote), 0));
     let mut config = host.config.clone();
     adjust(&mut config);
-    let from = if local.ip().is_unspecified() {
-        SocketAddr::new(source_for(node, remote.ip()), local.port())
+    let from = if wanted.ip().is_unspecified() {
+        SocketAddr::new(source_for(node, remote.ip()), wanted.port())
     } else {
-        local
+        wanted
     };
     let opened = host.endpoint.connect_from(now, from, remote, config);
     let handle = opened.map_err(|error| {
@@ -533,8 +535,8 @@ fn write(
     if space == 0 {
         return Ok(None);
     }
-    let len = len.min(space).min(MAX_WRITTEN);
-    match endpoint.write(now, handle, Octets::from(copied(parts, len))) {
+    let taken = len.min(space).min(MAX_WRITTEN);
+    match endpoint.write(now, handle, Octets::from(copied(parts, taken))) {
         Ok(written) => Ok(Some(written)),
         Err(WriteError::Full) => Ok(None),
         Err(WriteError::Failed(failure)) => Err(failed(failure)),

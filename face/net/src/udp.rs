@@ -114,8 +114,8 @@ impl UdpSocket {
         let peers = resolve(addr)?;
         let peer = peers
             .into_iter()
-            .find(|peer| peer.is_ipv4() == self.at.is_ipv4());
-        let peer = peer.ok_or(io::ErrorKind::InvalidInput)?;
+            .find(|peer| peer.is_ipv4() == self.at.is_ipv4())
+            .ok_or(io::ErrorKind::InvalidInput)?;
         self.socket(|socket| {
             socket.peer = Some(peer);
             Ok(())
@@ -426,8 +426,10 @@ impl UdpSocket {
     /// # Errors
     /// `InvalidInput` unless it is from 1 to 255.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        let ttl = u8::try_from(ttl).ok().filter(|ttl| *ttl > 0);
-        let ttl = ttl.ok_or(io::ErrorKind::InvalidInput)?;
+        let ttl = u8::try_from(ttl)
+            .ok()
+            .filter(|ttl| *ttl > 0)
+            .ok_or(io::ErrorKind::InvalidInput)?;
         self.socket(|socket| {
             socket.ttl = ttl;
             Ok(())

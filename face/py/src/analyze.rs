@@ -216,8 +216,10 @@ impl Analysis {
     /// The connections that carried data, the largest first.
     #[getter]
     fn connections(&self, py: Python<'_>) -> Vec<Py<Connection>> {
-        let all = self.connections.iter();
-        all.map(|one| one.clone_ref(py)).collect()
+        let connections = self.connections.iter();
+        connections
+            .map(|connection| connection.clone_ref(py))
+            .collect()
     }
 
     /// Returns every TCP packet as a row: the captures are read again.
@@ -241,8 +243,8 @@ impl Analysis {
     fn _repr_html_(&self) -> String {
         /// Connections that are shown.
         const SHOWN: usize = 10;
-        let shown = self.connections.iter().take(SHOWN).map(|connection| {
-            let connection = connection.get();
+        let shown = self.connections.iter().take(SHOWN).map(Py::get);
+        let rows = shown.map(|connection| {
             let confidence = connection.confidence.map(|share| format!("{share:.2}"));
             vec![
                 connection.number.to_string(),
@@ -255,18 +257,17 @@ impl Analysis {
         let heading = ["#", "sender", "receiver", "answer", "confidence"];
         let (packets, count) = (self.packet_count, self.connections.len());
         let counts = format!("{packets} packets, {count} connections with data");
-        html::table(heading, shown) + &html::paragraph(&counts)
+        html::table(heading, rows) + &html::paragraph(&counts)
     }
 
     fn __str__(&self, py: Python<'_>) -> String {
-        let lines = self.connections.iter().map(|one| {
-            let one = one.bind(py).get();
+        let lines = self.connections.iter().map(|connection| {
             let Connection {
                 sender,
                 receiver,
                 sentence,
                 ..
-            } = one;
+            } = connection.bind(py).get();
             format!("{sender} to {receiver}: {sentence}")
         });
         lines.collect::<Vec<_>>().join("\n")
@@ -358,8 +359,8 @@ const COLUMNS: [(&str, &str, &str, DataType); 13] = [
 impl Packets {
     fn new() -> Self {
         let fields = COLUMNS.into_iter().map(|(name, unit, meaning, kind)| {
-            let metadata = [("unit", unit), ("meaning", meaning)];
-            let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned()));
+            let metadata = [("unit", unit), ("meaning", meaning)]
+                .map(|(key, text)| (key.to_owned(), text.to_owned()));
             Field::new(name, kind, true).with_metadata(metadata.into())
         });
         Self {
@@ -450,8 +451,11 @@ pub fn analyze(
     more: Vec<Bound<'_, PyAny>>,
     threads: Option<u32>,
 ) -> PyResult<Analysis> {
-    let sources = [capture].into_iter().chain(&more).map(source);
-    let sources = sources.collect::<PyResult<Vec<_>>>()?;
+    let sources = [capture]
+        .into_iter()
+        .chain(&more)
+        .map(source)
+        .collect::<PyResult<Vec<_>>>()?;
     let found = released(py, &Vec::new(), |stop| {
         let options = Options {
             threads,
@@ -503,13 +507,13 @@ fn connection(
 ) -> PyResult<Py<Connection>> {
     let found = answer.diagnosis;
     let said = found.answer();
-    let verdicts = found.verdicts.iter();
-    let verdicts = verdicts.map(|one| verdict(py, one, found.fix_of(one)));
+    let named = |found_cause| verdict(py, found_cause, found.fix_of(found_cause));
+    let verdicts = found.verdicts.iter().map(named);
     let spans = found.spans.iter().map(|span| {
         let cause = span.cause.map(|cause| CAUSES[cause].id);
         (span.start.as_nanos(), span.length.as_nanos(), cause)
     });
-    let limits = said.limits.iter().map(|one| limit(py, one));
+    let limits = said.limits.iter().map(|said| limit(py, said));
     let connection = Connection {
         number: answer.connection + 1,
         capture: answer.capture,

@@ -121,9 +121,8 @@ impl Drop for Registration {
 }
 
 fn entry(place: usize, name: String) -> &'static Entry {
-    let mut entries = locked(&ENTRIES);
-    let entries = entries.get_or_insert_with(HashMap::new);
-    entries
+    locked(&ENTRIES)
+        .get_or_insert_with(HashMap::new)
         .entry((place, name))
         .or_insert_with_key(|(place, name)| {
             Box::leak(Box::new(Entry {

@@ -47,8 +47,10 @@ fn path(scenario: &Scenario) -> PyResult<([Vec<HopConfig>; 2], [u16; 2])> {
 }
 
 fn side(at: &str) -> PyResult<Side> {
-    let side = Side::ALL.into_iter().zip(["client", "server"]);
-    let side = side.into_iter().find(|(_, name)| *name == at);
+    let side = Side::ALL
+        .into_iter()
+        .zip(["client", "server"])
+        .find(|(_, name)| *name == at);
     side.map(|(side, _)| side)
         .ok_or_else(|| failed(format!("there is no end `{at}`"), "", "client or server"))
 }
@@ -106,8 +108,9 @@ impl Emulation {
         let plan = Plan::of(plan)?;
         let (hops, _) = path(&plan.one_series(series)?.scenario)?;
         let changes = Side::ALL.into_iter().zip(hops).flat_map(|(from, hops)| {
-            let hops = hops.into_iter().enumerate();
-            hops.map(move |(hop, config)| HopChange { from, hop, config })
+            hops.into_iter()
+                .enumerate()
+                .map(move |(hop, config)| HopChange { from, hop, config })
         });
         self.with(|emulator| {
             let changed = emulator.change(changes.collect());

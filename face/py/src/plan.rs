@@ -107,9 +107,9 @@ impl Plan {
     }
 
     /// Returns the names of the requested series, in the plan's order.
-    pub(crate) fn chosen(&self, wanted: Option<Vec<String>>) -> PyResult<Vec<String>> {
+    pub(crate) fn chosen(&self, named: Option<Vec<String>>) -> PyResult<Vec<String>> {
         let known = self.series();
-        let wanted = wanted.unwrap_or_default();
+        let wanted = named.unwrap_or_default();
         if let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) {
             return Err(failed(
                 format!("the plan {} has no series `{unknown}`", self.plan.name),
@@ -336,15 +336,15 @@ fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(keys) = value.cast::<PyDict>() {
         let pairs = keys
             .iter()
-            .map(|(key, value)| Ok(format!("{} = {}", name(&key)?, toml(&value)?)));
-        let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
+            .map(|(key, value)| Ok(format!("{} = {}", name(&key)?, toml(&value)?)))
+            .collect::<PyResult<Vec<_>>>()?;
         return Ok(format!("{{ {} }}", pairs.join(", ")));
     }
     let elements = value
         .try_iter()
         .map_err(|_| PyTypeError::new_err(format!("a plan has no place for {value:?}")))?;
     let elements = elements
-        .map(|one| toml(&one?))
+        .map(|element| toml(&element?))
         .collect::<PyResult<Vec<_>>>()?;
     Ok(format!("[{}]", elements.join(", ")))
 }

@@ -77,7 +77,7 @@ impl Run {
         };
         let make = || {
             let series = self.record.series.iter();
-            Arc::new(series.map(|one| CellRow::of(one, all)).collect())
+            Arc::new(series.map(|series| CellRow::of(series, all)).collect())
         };
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(rows.get_or_insert_with(make))
@@ -119,8 +119,7 @@ impl Run {
     /// All results, as in `run.json` (docs/run-json.md).
     #[getter]
     fn record<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let text = serde_json::to_string(&self.record);
-        let text = text.map_err(|error| failed(error, "", ""))?;
+        let text = serde_json::to_string(&self.record).map_err(|error| failed(error, "", ""))?;
         py.import("json")?.call_method1("loads", (text,))
     }
 
@@ -219,11 +218,13 @@ pub fn run(
     }
     let progress = Progress::of(&job);
     let records = released(py, &controls, |stop| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0));
-        let pool = pool.build().map_err(|error| error.to_string())?;
-        let ran = pool.install(|| gigatcp_run::run(&job, stop, &progress, &|_| {}));
+        let ran = rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs.unwrap_or(0))
+            .build()
+            .map_err(|error| error.to_string())?
+            .install(|| gigatcp_run::run(&job, stop, &progress, &|_| {}));
         ran.map_err(|error| error.to_string())
-    })?;
-    let records = records.map_err(|error| failed(error, "there is no result", ""))?;
+    })?
+    .map_err(|error| failed(error, "there is no result", ""))?;
     Ok(Run::of(&plan, records, job.seed, job.repeat, &job.only))
 }

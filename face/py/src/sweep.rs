@@ -107,8 +107,8 @@ impl Sweep {
         };
         let files = PlanDirectory(plan.directory());
         let (name, text) = (&plan.checked().name, plan.text());
-        let template = Template::read(name, text.as_bytes(), plan.overrides(), &files);
-        let template = template.map_err(|findings| plan_error(py, &findings))?;
+        let template = Template::read(name, text.as_bytes(), plan.overrides(), &files)
+            .map_err(|findings| plan_error(py, &findings))?;
         let question = Question::of(plan.checked(), &section, seed);
         Design::read(&question.design).map_err(|wrong| refused(py, wrong))?;
         let mut asked = StoredQuestion::new(&template, text, &question, version);

@@ -70,15 +70,18 @@ impl Table {
         });
         let first = Self::new(Arc::clone(&self.schema), first.collect());
         let names = self.columns();
-        let columns = names.iter().map(|name| first.__getitem__(py, name));
-        let columns = columns.collect::<PyResult<Vec<_>>>()?;
-        let rows = (0..first.__len__()).map(|row| {
-            let cells = columns
-                .iter()
-                .map(|column| Ok(column.get_item(row)?.to_string()));
-            cells.collect()
-        });
-        let rows = rows.collect::<PyResult<Vec<Vec<String>>>>()?;
+        let columns = names
+            .iter()
+            .map(|name| first.__getitem__(py, name))
+            .collect::<PyResult<Vec<_>>>()?;
+        let rows = (0..first.__len__())
+            .map(|row| {
+                let cells = columns
+                    .iter()
+                    .map(|column| Ok(column.get_item(row)?.to_string()));
+                cells.collect()
+            })
+            .collect::<PyResult<Vec<Vec<String>>>>()?;
         let table = html::table(names.iter().map(String::as_str), rows);
         let count = html::paragraph(&format!("{} rows, {} columns", self.__len__(), names.len()));
         Ok(table + &count)
@@ -107,8 +110,8 @@ impl Table {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref());
-        let schema = schema.map_err(|error| failed(error, "", ""))?;
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())
+            .map_err(|error| failed(error, "", ""))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 

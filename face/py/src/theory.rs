@@ -31,8 +31,9 @@ pub fn theory<'py>(
         let what = format!("`constant` is {constant}, and a constant is above 0");
         return Err(failed(what, "nothing was worked out", "as in constant=0.7"));
     }
-    let known = MathisConstant::PUBLISHED.into_iter();
-    let known = known.into_iter().find(|known| known.value() == constant);
+    let known = MathisConstant::PUBLISHED
+        .into_iter()
+        .find(|known| known.value() == constant);
     let path = Path {
         iw,
         growth: match delayed_ack {
@@ -51,8 +52,8 @@ pub fn theory<'py>(
         windows: &all("window", &window, parse_bytes)?,
         transfers: &all("data", &data, parse_bytes)?,
     };
-    let expected = Expected::of(&path, &questions);
-    let expected = expected.map_err(|error| failed(error, "nothing was worked out", ""))?;
+    let expected = Expected::of(&path, &questions)
+        .map_err(|error| failed(error, "nothing was worked out", ""))?;
     let text = serde_json::Value::Object(expected.json()).to_string();
     py.import("json")?.call_method1("loads", (text,))
 }

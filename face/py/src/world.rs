@@ -65,15 +65,18 @@ impl World {
         control: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let plan = Plan::of(plan)?;
-        let seed = seed.unwrap_or(plan.checked().seed);
-        let mut series = plan.one_series(series)?.with_starts(seed).into_owned();
+        let first_seed = seed.unwrap_or(plan.checked().seed);
+        let mut series = plan
+            .one_series(series)?
+            .with_starts(first_seed)
+            .into_owned();
         let controls = Registration::all(control)?;
         use_controls(std::slice::from_mut(&mut series), &controls)?;
         if let Some(refusal) = requires_kernel(&series) {
             return Err(failed(refusal.message, "nothing was run", &refusal.hint));
         }
-        let world = Simulated::new(scenario::world(&series.scenario, seed));
-        let world = world.map_err(|error| failed(error, "there is no world", ""))?;
+        let world = Simulated::new(scenario::world(&series.scenario, first_seed))
+            .map_err(|error| failed(error, "there is no world", ""))?;
         Ok(Self {
             state: Mutex::new(State {
                 world: Some(world),
@@ -83,7 +86,7 @@ impl World {
             }),
             plan: plan.into(),
             series,
-            seed,
+            seed: first_seed,
             controls,
         })
     }
@@ -91,13 +94,13 @@ impl World {
     /// Advances to a time (`"2 s"`, or seconds), or to the end. Returns whether it continues.
     #[pyo3(signature = (until=None))]
     fn advance(&self, py: Python<'_>, until: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
-        let until = until.map_or(Ok(Instant::FAR_FUTURE), instant)?;
+        let end = until.map_or(Ok(Instant::FAR_FUTURE), instant)?;
         self.with(|state| {
             let world = state.world.as_mut().ok_or_else(over)?;
             if state.ended.is_none() {
                 let progress = AtomicU64::new(0);
                 let ended = released(py, &self.controls, |stop| {
-                    world.advance(until, stop, &progress)
+                    world.advance(end, stop, &progress)
                 });
                 // The state of a world after an error in the middle of it is unknown.
                 if ended.is_err() {
@@ -236,8 +239,7 @@ impl World {
 impl World {
     fn with<T>(&self, act: impl FnOnce(&mut State) -> PyResult<T>) -> PyResult<T> {
         // A second thread gets an error: waiting would hold the GIL.
-        let state = self.state.try_lock();
-        let mut state = state.map_err(|_| {
+        let mut state = self.state.try_lock().map_err(|_| {
             failed(
                 "the world is running",
                 "nothing was done",
@@ -282,12 +284,15 @@ impl World {
     ) -> PyResult<Vec<HopConfig>> {
         let files = PlanDirectory(plan.directory());
         let text = plan.text().as_bytes();
-        let template = Template::read(plan.source(), text, plan.overrides(), &files);
-        let template = template.map_err(|findings| plan_error(py, &findings))?;
+        let template = Template::read(plan.source(), text, plan.overrides(), &files)
+            .map_err(|findings| plan_error(py, &findings))?;
         let all = template.plan().series.iter();
-        let number = all.take_while(|one| one.name != self.series.name).count();
-        let cell = template.cell(number, changes, &files);
-        let cell = cell.map_err(|findings| plan_error(py, &findings))?;
+        let number = all
+            .take_while(|series| series.name != self.series.name)
+            .count();
+        let cell = template
+            .cell(number, changes, &files)
+            .map_err(|findings| plan_error(py, &findings))?;
         Ok(links(&cell.scenario))
     }
 }

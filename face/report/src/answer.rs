@@ -66,16 +66,16 @@ fn rates(series: &SeriesRecord) -> String {
 fn of_datagrams(series: &SeriesRecord) -> String {
     let all = || series.datagrams.iter();
     let (bytes, sent) = (
-        all().map(|one| one.bytes).sum::<u64>(),
-        all().map(|one| one.sent).sum::<u64>(),
+        all().map(|stream| stream.bytes).sum::<u64>(),
+        all().map(|stream| stream.sent).sum::<u64>(),
     );
     let (lost, reordered) = (
-        all().map(|one| one.lost).sum::<u64>(),
-        all().map(|one| one.reordered).sum::<u64>(),
+        all().map(|stream| stream.lost).sum::<u64>(),
+        all().map(|stream| stream.reordered).sum::<u64>(),
     );
     let received = rate(bytes as f64 * 8e9 / series.duration_ns.max(1) as f64);
     let percent = fixed(100.0 * lost as f64 / sent.max(1) as f64, 2);
-    let jitter = all().map(|one| one.jitter_ns).max().unwrap_or(0);
+    let jitter = all().map(|stream| stream.jitter_ns).max().unwrap_or(0);
     let jitter = human_duration(Duration::from_nanos(jitter));
     format!(
         "{received} of datagrams received: {percent} % lost, {reordered} reordered, jitter {jitter}"

@@ -17,8 +17,10 @@ pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
         // Further connections of an application repeat the line of the first.
         (!flow.name.contains("-connection-")).then(|| format!("{}, {line}", flow.name))
     });
-    let arrivals = series.arrivals.iter();
-    let arrivals = arrivals.map(|one| of_arrivals(one, series.duration_ns));
+    let arrivals = series
+        .arrivals
+        .iter()
+        .map(|arrivals| of_arrivals(arrivals, series.duration_ns));
     let datagrams = series.datagrams.iter().map(of_datagrams);
     connections.chain(arrivals).chain(datagrams).collect()
 }

@@ -40,9 +40,9 @@ pub enum Detail {
 
 /// Returns the text of a run, shortened if necessary.
 pub(crate) fn text(report: &Report<'_>) -> String {
-    let first = || report.run.series.iter().filter(|one| one.repeat == 0);
+    let first = || report.run.series.iter().filter(|series| series.repeat == 0);
     let count = first().count();
-    if count <= MOST_SERIES || first().any(|one| one.live.is_some()) {
+    if count <= MOST_SERIES || first().any(|series| series.live.is_some()) {
         let mut out = report.text_each(Detail::Brief);
         out.push_str(&table::summary(report, Detail::Brief));
         return out;
@@ -131,8 +131,11 @@ pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String 
         let sum = IntervalRecord {
             start_ns: first.start_ns,
             end_ns: last.end_ns,
-            bytes: some.iter().map(|one| one.bytes).sum(),
-            retransmitted_segments: some.iter().map(|one| one.retransmitted_segments).sum(),
+            bytes: some.iter().map(|interval| interval.bytes).sum(),
+            retransmitted_segments: some
+                .iter()
+                .map(|interval| interval.retransmitted_segments)
+                .sum(),
         };
         let retransmissions = nuttcp::retransmissions(sum.retransmitted_segments);
         let _ = writeln!(out, "{}{retransmissions}", nuttcp::interval(&sum));

@@ -187,8 +187,9 @@ pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
         }
         for kind in many_flows::kinds(&group.repeats[0].flows) {
             let (first, alike) = kind.places.split_first().expect("a kind has a flow");
-            let Some(row) = own.get(*first) else { continue };
-            let mut row = row.clone();
+            let Some(mut row) = own.get(*first).cloned() else {
+                continue;
+            };
             if !alike.is_empty() {
                 let many = kind.places.len();
                 row.label = format!("{} / {}, {many} flows", group.name, kind.name);
@@ -291,8 +292,9 @@ impl<'a> Row<'a> {
 #[must_use]
 pub fn causes_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     let flows = rows.iter().flat_map(Row::all_flows);
-    let shares = flows.flat_map(|flow| &flow.limited_by);
-    let shares = shares.filter(|share| share.spent_ns > 0);
+    let shares = flows
+        .flat_map(|flow| &flow.limited_by)
+        .filter(|share| share.spent_ns > 0);
     let mut found = by_key(shares.map(|share| (&*share.cause, u128::from(share.spent_ns))));
     found.sort_by_key(|(_, spent)| std::cmp::Reverse(spent.iter().sum::<u128>()));
     found.into_iter().map(|(name, _)| name).collect()

@@ -79,21 +79,25 @@ fn report<'a>(findings: &'a Diagnostics, finding: &'a Diagnostic) -> Vec<Group<'
     vec![group]
 }
 
-/// Returns the hint of a finding.
 fn help(finding: &Diagnostic) -> Vec<String> {
     const QUESTION: &str = "did you mean";
     let hint = finding.hint.as_deref().map(terminal);
     let is_answered = hint.as_ref().is_some_and(|hint| hint.starts_with(QUESTION));
-    let nearest = finding.nearest.as_deref().filter(|_| !is_answered);
-    let nearest = nearest.map(|text| {
-        // After `--set KEY=` a shell would remove the quotes of TOML.
-        let text = match finding.place.source {
-            Source::Plan => text,
-            Source::Override(_) => text.trim_matches('"'),
-        };
-        format!("{QUESTION} `{}`?", terminal(text))
-    });
-    nearest.into_iter().chain(hint).collect()
+    finding
+        .nearest
+        .as_deref()
+        .filter(|_| !is_answered)
+        .map(|text| {
+            // After `--set KEY=` a shell would remove the quotes of TOML.
+            let text = match finding.place.source {
+                Source::Plan => text,
+                Source::Override(_) => text.trim_matches('"'),
+            };
+            format!("{QUESTION} `{}`?", terminal(text))
+        })
+        .into_iter()
+        .chain(hint)
+        .collect()
 }
 
 /// Returns the text around the place, and around related places.

@@ -79,6 +79,6 @@ pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column<HostRecord>> {
 
 /// Returns the share of work of a host's busiest CPU.
 fn busiest(host: &HostRecord) -> f64 {
-    let each = host.each_processor.iter().map(|one| one.idle_fraction);
-    1.0 - each.reduce(f64::min).unwrap_or(host.idle_fraction)
+    let idle = host.each_processor.iter().map(|cpu| cpu.idle_fraction);
+    1.0 - idle.reduce(f64::min).unwrap_or(host.idle_fraction)
 }

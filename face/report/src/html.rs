@@ -250,9 +250,9 @@ fn facts(report: &Report<'_>) -> String {
         ("GigaTCP", run.version.clone()),
         ("Schema", run.schema.clone()),
     ];
-    let of_plan = of_plan.into_iter().filter(|_| !run.is_test());
+    let facts = of_plan.into_iter().filter(|_| !run.is_test());
     let mut out = String::from("<dl class=\"facts\">");
-    for (name, value) in of_plan.chain(of_all) {
+    for (name, value) in facts.chain(of_all) {
         let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
     }
     out + "</dl>\n"
@@ -277,8 +277,10 @@ pub(crate) fn scroll(table: &str) -> String {
 /// Writes the files of a script, without comments and indentation: the page stays small.
 pub(crate) fn script(parts: &[&str], out: &mut String) {
     let lines = parts.iter().flat_map(|part| part.lines());
-    let lines = lines.map(str::trim_start);
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+    let code = lines
+        .map(str::trim_start)
+        .filter(|line| !line.is_empty() && !line.starts_with("//"));
+    for line in code {
         out.push_str(line);
         out.push('\n');
     }

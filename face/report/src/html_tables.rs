@@ -81,15 +81,15 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
 /// Returns the indices of quantities with values, and whether one was published. The average is
 /// always included.
 fn columns(rows: &[[Comparison; 5]]) -> Vec<(usize, bool)> {
-    let shown = Quantity::ALL.iter().enumerate().filter_map(|(place, one)| {
-        let all = || rows.iter().map(|row| row[place]);
-        let is_compared = all().any(|one| one.published.is_some());
+    let shown = |(place, quantity): (usize, &Quantity)| {
+        let mut cells = rows.iter().map(|row| row[place]);
+        let is_compared = cells.clone().any(|cell| cell.published.is_some());
         // A host without a CPU model has no CPU use.
-        let is_cpu = matches!(one, Quantity::SenderCpu | Quantity::ReceiverCpu);
-        let is_known = all().any(|one| one.ours.is_some_and(|ours| ours.max > 0.0 || !is_cpu));
+        let is_cpu = matches!(quantity, Quantity::SenderCpu | Quantity::ReceiverCpu);
+        let is_known = cells.any(|cell| cell.ours.is_some_and(|ours| ours.max > 0.0 || !is_cpu));
         (place == 0 || is_compared || is_known).then_some((place, is_compared))
-    });
-    shown.collect()
+    };
+    Quantity::ALL.iter().enumerate().filter_map(shown).collect()
 }
 
 /// Minimum share, in thousandths, of a cause that is named on the strip.
@@ -260,12 +260,18 @@ fn share_cell(permille: u32) -> String {
 /// Returns intervals of every flow of every series, folded.
 pub(crate) fn intervals(report: &Report<'_>) -> String {
     let mut out = String::new();
-    let flows: usize = report.run.series.iter().map(|one| one.flows.len()).sum();
+    let flows: usize = report
+        .run
+        .series
+        .iter()
+        .map(|series| series.flows.len())
+        .sum();
     let most = (ALL_INTERVALS / flows.max(1)).clamp(FEW_INTERVALS, MAX_INTERVALS);
     for series in &report.run.series {
         for (index, flow) in series.flows.iter().enumerate() {
-            let published = report.published_for(series);
-            let published = published.filter(|one| index == 0 && one.has_rates());
+            let published = report
+                .published_for(series)
+                .filter(|published| index == 0 && published.has_rates());
             let _ = write!(
                 out,
                 "<details><summary>{}</summary>\n{}</details>\n",
@@ -452,8 +458,8 @@ pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
 /// Returns declared, fitted inputs, with the series that shows the run without them. Empty if there
 /// are none.
 pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
-    let rows = rows.iter().filter(|row| row.is_fitted() && row.flow == 0);
-    definitions(rows.map(|row| {
+    let fitted = rows.iter().filter(|row| row.is_fitted() && row.flow == 0);
+    definitions(fitted.map(|row| {
         let series = row.group.repeats[0];
         let mut lines: Vec<String> = series.fitted.iter().map(|line| html(line)).collect();
         let twin = series.fit_of.iter();
@@ -554,8 +560,8 @@ pub(crate) fn applications(report: &Report<'_>) -> String {
 fn definitions<'a>(items: impl Iterator<Item = (&'a str, Vec<String>)>) -> String {
     let mut out = String::new();
     for (name, lines) in items.filter(|(_, lines)| !lines.is_empty()) {
-        let lines = lines.join("</dd><dd>");
-        let _ = writeln!(out, "<dt>{}</dt><dd>{lines}</dd>", html(name));
+        let texts = lines.join("</dd><dd>");
+        let _ = writeln!(out, "<dt>{}</dt><dd>{texts}</dd>", html(name));
     }
     match out.is_empty() {
         true => out,

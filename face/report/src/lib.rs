@@ -141,7 +141,6 @@ impl<'a> Report<'a> {
         brief::text(self)
     }
 
-    /// Returns the series, one by one.
     fn text_each(&self, detail: Detail) -> String {
         let mut text = table::changes(&self.run.overrides);
         // The other repeats are in the summary; interval lines of all would hide it.

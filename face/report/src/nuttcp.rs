@@ -65,7 +65,7 @@ fn line(units: Units, mb: f64, seconds: f64, mbps: f64) -> String {
 #[must_use]
 pub fn text(report: &Report<'_>) -> String {
     let mut out = String::new();
-    for series in report.run.series.iter().filter(|one| one.repeat == 0) {
+    for series in report.run.series.iter().filter(|series| series.repeat == 0) {
         for flow in &series.flows {
             let _ = writeln!(out, "{} / {}", terminal(&series.name), terminal(&flow.name));
             for record in &flow.intervals {

@@ -213,7 +213,9 @@ pub fn page<'a>(report: &Report<'a>) -> Page<'a> {
     let names = limits.iter().map(|id| crate::cause_name(id)).collect();
     let series = || report.run.series.iter();
     let streams = series().flat_map(|series| &series.datagrams);
-    let streams: Vec<_> = streams.filter(|one| !one.intervals.is_empty()).collect();
+    let streams: Vec<_> = streams
+        .filter(|stream| !stream.intervals.is_empty())
+        .collect();
     let is_live = report.run.series.iter().any(|series| series.live.is_some());
     let is_live = is_live || report.run.is_test();
     Page {
@@ -316,7 +318,7 @@ fn retransmissions(flow: &FlowRecord) -> Vec<i64> {
     let mut times = Vec::new();
     let first = flow.samples.first();
     let mut before = first
-        .and_then(|one| one.retransmitted_segments)
+        .and_then(|sample| sample.retransmitted_segments)
         .unwrap_or(0);
     for sample in &flow.samples {
         let count = sample.retransmitted_segments.unwrap_or(0);
@@ -328,7 +330,7 @@ fn retransmissions(flow: &FlowRecord) -> Vec<i64> {
     if flow
         .samples
         .iter()
-        .all(|one| one.retransmitted_segments.is_none())
+        .all(|sample| sample.retransmitted_segments.is_none())
     {
         let some = flow
             .intervals
@@ -365,8 +367,9 @@ fn datagrams(record: &DatagramsRecord, streams: usize) -> Datagrams {
         let one = |value: i64| value - std::mem::replace(&mut before, value);
         values.into_iter().map(one).collect::<Vec<_>>()
     };
-    let lowest = delays().map(|all| all.iter().map(|one| one.min_ns).min().unwrap_or(0) / 1000);
-    let highest = delays().map(|all| all.iter().map(|one| one.max_ns).max().unwrap_or(0) / 1000);
+    let lowest = delays().map(|seen| seen.iter().map(|delay| delay.min_ns).min());
+    let highest = delays().map(|seen| seen.iter().map(|delay| delay.max_ns).max());
+    let micros = |nanos: Option<i64>| nanos.unwrap_or(0) / 1000;
     Datagrams {
         label: record.name.clone(),
         received: quality().next().is_some(),
@@ -388,9 +391,9 @@ fn datagrams(record: &DatagramsRecord, streams: usize) -> Datagrams {
             .map(|(_, found)| found.jitter_ns as f64 / 1e6)
             .collect(),
         delay: [
-            deltas(delays().map(|all| all[0].at_ns / 1000)),
-            differences(lowest.collect()),
-            differences(highest.collect()),
+            deltas(delays().map(|seen| seen[0].at_ns / 1000)),
+            differences(lowest.map(micros).collect()),
+            differences(highest.map(micros).collect()),
         ],
     }
 }

@@ -93,7 +93,7 @@ mod tests {
             "28 us:",
             "(16 KiB)",
         ];
-        for (filler, quantity) in (0..WIDTH).flat_map(|filler| parted.map(|one| (filler, one))) {
+        for (filler, quantity) in (0..WIDTH).flat_map(|filler| parted.map(|part| (filler, part))) {
             let text = wrap(&format!("{} {quantity} more", "x".repeat(filler)), 0);
             assert!(text.contains(quantity), "{text}");
         }

@@ -259,8 +259,8 @@ impl Published {
         let twin = series.fit_of.as_deref();
         let fit = || {
             all.iter()
-                .filter(|other| other.fit_of.as_deref() == Some(&series.name))
-                .find_map(|other| self.named(&other.name))
+                .filter(|fitted| fitted.fit_of.as_deref() == Some(&series.name))
+                .find_map(|fitted| self.named(&fitted.name))
         };
         self.named(&series.name)
             .or_else(|| twin.and_then(|name| self.named(name)))

@@ -71,7 +71,11 @@ fn queue(line: usize, series: &SeriesRecord, hop: &HopRecord, budget: usize) -> 
     let drops = hop.drop_times_ns.values().flatten().copied().collect();
     let column = |value: fn(&Sample) -> u64| {
         let mut points: Vec<Point> = Vec::with_capacity(hop.samples.len() + 1);
-        points.extend(hop.samples.iter().map(|one| (one.0 / 1000, value(one))));
+        points.extend(
+            hop.samples
+                .iter()
+                .map(|sample| (sample.0 / 1000, value(sample))),
+        );
         // The last row holds until the end.
         points.extend(hop.samples.last().map(|last| (end / 1000, value(last))));
         let kept = thin(&points, budget);

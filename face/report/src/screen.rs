@@ -37,15 +37,15 @@ const FEWEST_ROWS: usize = 8;
 
 /// The text of a run, at most some 40 lines.
 pub(crate) fn text(report: &Report<'_>) -> String {
-    let first = || report.run.series.iter().filter(|one| one.repeat == 0);
-    if first().any(|one| one.live.is_some()) {
+    let first = || report.run.series.iter().filter(|series| series.repeat == 0);
+    if first().any(|series| series.live.is_some()) {
         return brief::text(report);
     }
     let mut out = table::changes(&report.run.overrides);
     let mut rows = rows_by_kind(report);
     let one = first()
         .next()
-        .filter(|one| one.flows.len() == 1 && rows.len() == 1 && rows[0].group.runs() == 1);
+        .filter(|series| series.flows.len() == 1 && rows.len() == 1 && rows[0].group.runs() == 1);
     if let Some(one) = one {
         out += &answers(&rows);
         let detail = Detail::Lines(MOST_INTERVALS);
@@ -100,7 +100,7 @@ fn more(series: usize) -> String {
 /// Returns results of applications in the series.
 fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     let several: Vec<(&str, Vec<String>)> = series
-        .map(|one| (one.name.as_str(), applications::lines(one)))
+        .map(|series| (series.name.as_str(), applications::lines(series)))
         .filter(|(_, lines)| !lines.is_empty())
         .collect();
     let mut out = String::new();

@@ -107,8 +107,7 @@ impl Scale {
         match self.unit {
             // Counts are mostly whole.
             "" | "packets" | "segments" if text.contains('.') => {
-                let text = text.trim_end_matches('0');
-                text.trim_end_matches('.').to_owned()
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
             }
             _ => text,
         }
@@ -136,8 +135,13 @@ impl SweepReport<'_> {
     /// Returns the unit for all its values.
     #[must_use]
     pub fn scale(&self) -> Scale {
-        let values = self.grid.arms.iter().flat_map(|arm| arm.values);
-        let values = values.copied().filter(|value| value.is_finite());
+        let values = self
+            .grid
+            .arms
+            .iter()
+            .flat_map(|arm| arm.values)
+            .copied()
+            .filter(|value| value.is_finite());
         Scale::of(self.unit, values.map(f64::abs).fold(0.0, f64::max))
     }
 
@@ -205,9 +209,12 @@ impl SweepReport<'_> {
         let varying = self.varying();
         let few = |factor: &usize| self.grid.scales[*factor].labels.len() <= MOST_COLUMNS;
         let column = view.columns.or_else(|| {
-            let free = varying.iter().rev().copied().filter(few);
-            let mut free = free.filter(|factor| !view.rows.contains(factor));
-            free.next()
+            varying
+                .iter()
+                .rev()
+                .copied()
+                .filter(few)
+                .find(|factor| !view.rows.contains(factor))
                 .filter(|_| varying.len() > 1 || !view.rows.is_empty())
         });
         let rows = match view.rows.is_empty() {
@@ -250,8 +257,10 @@ impl SweepReport<'_> {
         }
         let mut lines = vec![head];
         for (levels, cells) in &pivot.cells {
-            let labels = rows.iter().zip(levels);
-            let labels = labels.map(|(row, level)| self.grid.label(*row, *level).to_owned());
+            let labels = rows
+                .iter()
+                .zip(levels)
+                .map(|(row, level)| self.grid.label(*row, *level).to_owned());
             let values = cells.iter().map(|cell| value(cell, scale));
             lines.push(labels.chain(values).collect());
         }
@@ -303,14 +312,16 @@ impl SweepReport<'_> {
     /// Returns values of a level minus those of the first, with all else equal.
     fn differences(&self, factor: usize, level: u32) -> Vec<f64> {
         let place = |levels: &[Option<u32>]| {
-            let mut levels = levels.to_vec();
-            levels[factor] = None;
-            levels
+            let mut others = levels.to_vec();
+            others[factor] = None;
+            others
         };
         let arms = |level: u32| {
-            let arms = self.grid.arms.iter();
-            let arms = arms.filter(move |arm| arm.levels[factor] == Some(level));
-            arms.map(|arm| (place(arm.levels), arm.values))
+            self.grid
+                .arms
+                .iter()
+                .filter(move |arm| arm.levels[factor] == Some(level))
+                .map(|arm| (place(arm.levels), arm.values))
         };
         let first: std::collections::BTreeMap<_, _> = arms(0).collect();
         let pairs = arms(level).filter_map(|(place, values)| Some((*first.get(&place)?, values)));
@@ -397,7 +408,8 @@ impl SweepReport<'_> {
                 .iter()
                 .filter_map(|batch| gigatcp_theory::sample::mean(batch))
                 .collect();
-            let mean = Summary::of(&means).map_or(String::new(), |one| with_interval(&one, scale));
+            let mean =
+                Summary::of(&means).map_or(String::new(), |summary| with_interval(&summary, scale));
             lines.push(vec![
                 name,
                 mean,
@@ -408,8 +420,12 @@ impl SweepReport<'_> {
             ]);
         }
         text.push_str(&named_grid(1, &lines[..lines.len().min(MOST_ROWS)]));
-        let draws = self.draws.iter().enumerate().take(MOST_ROWS);
-        let draws = draws.map(|(batch, drawn)| vec![format!("batch {batch}"), drawn.clone()]);
+        let draws = self
+            .draws
+            .iter()
+            .enumerate()
+            .take(MOST_ROWS)
+            .map(|(batch, drawn)| vec![format!("batch {batch}"), drawn.clone()]);
         text.push_str(&named_grid(2, &draws.collect::<Vec<_>>()));
         text
     }

@@ -329,11 +329,11 @@ fn named_cells<'a, T: 'a>(
 ) -> Vec<Vec<String>> {
     let headings = columns.iter().map(|(heading, _)| terminal(heading));
     let heading = once(what.to_owned()).chain(headings).collect();
-    let rows = rows.map(|(name, row)| {
+    let lines = rows.map(|(name, row)| {
         let values = columns.iter().map(|(_, value)| terminal(&value(row)));
         once(terminal(name)).chain(values).collect()
     });
-    once(heading).chain(rows).collect()
+    once(heading).chain(lines).collect()
 }
 
 /// Returns all series: published and simulated quantities, then the limits.
@@ -471,12 +471,12 @@ pub(crate) fn shares_of_row<'a>(row: &Row<'a>) -> Vec<(&'a str, u32)> {
 /// Returns the `most` largest shares in a line, and the sum of the rest.
 pub(crate) fn largest_shares(shares: &[(&str, u32)], most: usize) -> String {
     let (shown, rest) = shares.split_at(shares.len().min(most));
-    let shown = shown.iter().map(|(cause, share)| (*cause, *share));
-    let rest = rest.iter().map(|(_, share)| share).sum();
-    let parts = shown
-        .chain([("other", rest)])
-        .filter(|(_, share)| *share > 0);
-    let parts: Vec<String> = parts
+    let other = rest.iter().map(|(_, share)| share).sum();
+    let parts: Vec<String> = shown
+        .iter()
+        .copied()
+        .chain([("other", other)])
+        .filter(|(_, share)| *share > 0)
         .map(|(cause, share)| format!("{} {}", terminal(cause), shares::text(share)))
         .collect();
     parts.join(", ")

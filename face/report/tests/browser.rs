@@ -138,8 +138,8 @@ fn a_person_finds_the_lost_segment() {
     // What is under the pointer is said.
     let (x, y) = place(&browser, 24.1, 10.5 * 1448.0);
     browser.point(x, y);
-    let tip = browser.script("return document.querySelector('.tip').textContent");
-    let tip = tip.as_str().unwrap();
+    let shown = browser.script("return document.querySelector('.tip').textContent");
+    let tip = shown.as_str().unwrap();
     assert!(
         tip.contains("Packet 61 at 0.024100000 s") && tip.contains("retransmission"),
         "{tip}"

@@ -62,8 +62,13 @@ fn read(source: Source) -> Result<Answer, Error> {
         words.push_str(part);
         Ok(())
     })?;
-    let notes = answered.capture.info().notes.iter();
-    let notes = notes.map(ToString::to_string).collect();
+    let notes = answered
+        .capture
+        .info()
+        .notes
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let mut json = Vec::new();
     let document = Document::new([&answered], Vec::new());
     // Memory takes all that is written.

@@ -60,8 +60,12 @@ fn dropped_capture_has_the_answer_of_the_library_at_any_width() {
     };
     browser.open(&page, "");
     let strangers = format!("{CAPTURES}/../strangers");
-    let other = std::fs::read_dir(strangers).expect("captures").flatten();
-    let other = other.map(|file| file.path()).min().expect("a capture");
+    let other = std::fs::read_dir(strangers)
+        .expect("captures")
+        .flatten()
+        .map(|file| file.path())
+        .min()
+        .expect("a capture");
     let files = [
         PathBuf::from(CAPTURES).join("policed-snd.pcap.zst"),
         PathBuf::from(CAPTURES).join("transfer.txt"),
@@ -119,10 +123,10 @@ fn page_may_open_no_connection() {
          return refused;",
     );
     assert!(refused.as_u64() >= Some(1), "{refused}");
-    let policy = browser.script(
+    let content = browser.script(
         "return document.querySelector('meta[http-equiv=Content-Security-Policy]').content",
     );
-    let policy = policy.as_str().expect("a policy");
+    let policy = content.as_str().expect("a policy");
     assert!(policy.contains("default-src 'none'"), "{policy}");
     assert!(!policy.contains("connect-src"), "{policy}");
 }

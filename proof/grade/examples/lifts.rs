@@ -7,7 +7,7 @@ use gigatcp_grade::worlds::{CAUSES, Paths, world};
 
 /// Goodput without `cause`, divided by goodput with all causes.
 fn factor(runs: &Counterfactual, cause: &str) -> f64 {
-    let found = runs.lifted.iter().find(|(one, _)| *one == cause);
+    let found = runs.lifted.iter().find(|(lifted, _)| *lifted == cause);
     found.map_or(1.0, |(_, goodput)| goodput / runs.goodput_bps.max(1.0))
 }
 
@@ -38,9 +38,10 @@ fn main() {
             };
             let own = factor(&runs, cause);
             let cost = (own - 1.0) * runs.goodput_bps;
-            let others = runs.lifted.iter().filter(|(one, _)| one != cause);
-            let best = others.max_by(|a, b| a.1.total_cmp(&b.1));
-            let best = best.map_or("none", |(other, _)| other);
+            let others = runs.lifted.iter().filter(|(lifted, _)| lifted != cause);
+            let best = others
+                .max_by(|a, b| a.1.total_cmp(&b.1))
+                .map_or("none", |(rival, _)| rival);
             let mark = match holds(&runs, cause, cost) {
                 Verdict::Holds => "ok   ",
                 _ => "WRONG",

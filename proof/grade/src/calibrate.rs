@@ -12,9 +12,9 @@ pub fn balanced(examples: &[&Example]) -> Vec<Example> {
         *sums.entry(one.cause).or_default() += one.weight;
     }
     let mean = sums.values().sum::<f64>() / sums.len().max(1) as f64;
-    let scaled = examples.iter().map(|one| Example {
-        weight: one.weight * (mean / sums[&one.cause]).sqrt(),
-        ..(*one).clone()
+    let scaled = examples.iter().map(|example| Example {
+        weight: example.weight * (mean / sums[&example.cause]).sqrt(),
+        ..(*example).clone()
     });
     scaled.collect()
 }
@@ -26,14 +26,17 @@ pub fn balanced(examples: &[&Example]) -> Vec<Example> {
 /// to any of these generators.
 #[must_use]
 pub fn fitted_apart(examples: &[&Example], prior: &Prior) -> Vec<Answer> {
-    let mut generators: Vec<usize> = examples.iter().filter_map(|one| one.generator).collect();
+    let mut generators: Vec<usize> = examples
+        .iter()
+        .filter_map(|example| example.generator)
+        .collect();
     generators.sort_unstable();
     generators.dedup();
     let mut answers = Vec::new();
     for generator in generators {
         let (left_out, others): (Vec<&Example>, Vec<&Example>) = examples
             .iter()
-            .partition(|one| one.generator == Some(generator));
+            .partition(|example| example.generator == Some(generator));
         let fitted = fit(&others, prior, |_, _| ());
         for one in left_out {
             let is_asked = !one.is_changed || !one.knows_windows;
@@ -76,7 +79,7 @@ pub fn calibration(answers: &[&Answer]) -> Vec<(f64, f64)> {
     const BINS: usize = 12;
     let mut sorted: Vec<(f64, bool)> = answers
         .iter()
-        .map(|one| (one.probability, one.is_right))
+        .map(|answer| (answer.probability, answer.is_right))
         .collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     let each = sorted.len().div_ceil(BINS).max(1);
@@ -84,9 +87,9 @@ pub fn calibration(answers: &[&Answer]) -> Vec<(f64, f64)> {
     let mut pools: Vec<(f64, f64, f64)> = Vec::new();
     for bin in sorted.chunks(each) {
         let count = bin.len() as f64;
-        let probability: f64 = bin.iter().map(|one| one.0).sum();
+        let probability: f64 = bin.iter().map(|answer| answer.0).sum();
         // Half an answer of each kind is added, so that nothing is certain.
-        let right = bin.iter().filter(|one| one.1).count() as f64;
+        let right = bin.iter().filter(|answer| answer.1).count() as f64;
         let mut pool = (count, probability, (right + 0.5) * count / (count + 1.0));
         while let Some(last) = pools.last() {
             if last.2 / last.0 < pool.2 / pool.0 {

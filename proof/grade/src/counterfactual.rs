@@ -115,8 +115,8 @@ lifts! {
     "aqm-drops": |draft, sizes| {
         let queue = draft.bottleneck().find("queue").cloned();
         let Some(Value::Queue(_, room)) = queue else { return false };
-        let room = room.max(sizes.packets as u64).max(100);
-        draft.bottleneck().set("queue", Value::Packets(room));
+        let packets = room.max(sizes.packets as u64).max(100);
+        draft.bottleneck().set("queue", Value::Packets(packets));
         true
     };
     "policer": |draft, _| draft.bottleneck().remove(&["policer", "policer_burst"]);
@@ -204,8 +204,9 @@ pub fn counterfactual(world: &GradedWorld) -> Result<Counterfactual, String> {
         let lifted = lift(world, cause)?;
         Some(lifted.goodput_bps().map(|goodput| (*cause, goodput)))
     };
-    let causes = LIFTED.par_iter();
-    let causes = causes.filter(|cause| is_full || **cause != "path-saturated");
+    let causes = LIFTED
+        .par_iter()
+        .filter(|cause| is_full || **cause != "path-saturated");
     Ok(Counterfactual {
         goodput_bps: facts.goodput_bps,
         lifted: causes.filter_map(run).collect::<Result<_, _>>()?,
@@ -237,7 +238,7 @@ pub enum Verdict {
 #[must_use]
 pub fn holds(runs: &Counterfactual, stated: &str, cost_bps: f64) -> Verdict {
     let gain = |goodput: f64| goodput - runs.goodput_bps;
-    let of = |cause: &str| runs.lifted.iter().find(|(one, _)| *one == cause);
+    let of = |cause: &str| runs.lifted.iter().find(|(lifted, _)| *lifted == cause);
     let goodput = of(stated).map_or(runs.goodput_bps, |(_, goodput)| *goodput);
     let wanted_bps = SHARE_OF_COST * cost_bps;
     if gain(goodput) < wanted_bps || gain(goodput) <= 0.0 {

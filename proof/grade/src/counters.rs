@@ -53,7 +53,7 @@ pub fn grade(label: &Label) -> Option<Graded> {
     let merged = MERGED.iter().find(|(cause, _)| *cause == label.cause);
     let is_right = said.is_some_and(|said| {
         said == label.cause
-            || label.acceptable.iter().any(|other| other == said)
+            || label.acceptable.iter().any(|cause| cause == said)
             || merged.is_some_and(|(_, other)| *other == said)
     });
     Some(Graded {
@@ -72,7 +72,7 @@ pub fn merged(cause: &str, known: Known) -> &str {
     if known == Known::Sender && is_hidden {
         return "receive-window-limited";
     }
-    let found = MERGED.iter().find(|(one, _)| *one == cause);
+    let found = MERGED.iter().find(|(hidden, _)| *hidden == cause);
     found.map_or(cause, |(_, other)| other)
 }
 
@@ -176,21 +176,21 @@ pub fn report(all: &[Graded], shows_wrong: bool) -> String {
     for (cause, (right, all)) in &causes {
         text += &format!("{cause:30} {right:4} of {all}\n");
     }
-    let right = all.iter().filter(|one| one.is_right).count();
+    let right = all.iter().filter(|graded| graded.is_right).count();
     let share = right as f64 * 100.0 / all.len().max(1) as f64;
     text += &format!("{:30} {right:4} of {} ({share:.1} %)\n", "all", all.len());
     let mut sorted: Vec<&Graded> = all.iter().collect();
     sorted.sort_by(|a, b| a.probability.total_cmp(&b.probability));
     for bin in sorted.chunks(sorted.len().div_ceil(6).max(1)) {
-        let right = bin.iter().filter(|one| one.is_right).count();
-        let mean = bin.iter().map(|one| one.probability).sum::<f64>() / bin.len() as f64;
+        let right = bin.iter().filter(|graded| graded.is_right).count();
+        let mean = bin.iter().map(|graded| graded.probability).sum::<f64>() / bin.len() as f64;
         text += &format!(
             "probability {mean:.2}: {:.2} of {} right\n",
             right as f64 / bin.len() as f64,
             bin.len()
         );
     }
-    for one in all.iter().filter(|one| shows_wrong && !one.is_right) {
+    for one in all.iter().filter(|graded| shows_wrong && !graded.is_right) {
         let said = one.said.unwrap_or("nothing");
         text += &format!(
             "  {} is {}, said {said} ({:.2})\n",
@@ -212,7 +212,7 @@ mod tests {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("kept");
         let cases = Corpus::open(&kept).unwrap();
         let all: Vec<Graded> = cases.iter().filter_map(|case| grade(&case.label)).collect();
-        let right = all.iter().filter(|one| one.is_right).count();
+        let right = all.iter().filter(|graded| graded.is_right).count();
         // 46 of 59 when the curves were stated.
         assert!(
             all.len() > 50 && right * 100 >= all.len() * 72,

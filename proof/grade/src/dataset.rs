@@ -133,9 +133,11 @@ impl Known {
 
 /// Causes of a case in time order; that of its family comes first.
 fn phases(label: &Label) -> Vec<(String, f64)> {
-    let family = families::all().into_iter();
-    let family = family.filter(|family| family.name == label.family);
-    let first = family.map(|family| family.cause).next();
+    let first = families::all()
+        .into_iter()
+        .filter(|family| family.name == label.family)
+        .map(|family| family.cause)
+        .next();
     let mut phases = label.shares.clone();
     phases.sort_by_key(|(cause, _)| Some(cause.as_str()) != first);
     phases
@@ -203,7 +205,7 @@ fn seen(
 ) -> Result<Vec<Observed>, String> {
     let [sender, receiver, middle] = world.captures()?;
     let source = |name: &str, bytes: &[u8]| Source::bytes(name, bytes.to_vec());
-    let sets = [
+    [
         (CapturePoint::Sender, vec![source("sender", &sender)]),
         (CapturePoint::Receiver, vec![source("receiver", &receiver)]),
         (CapturePoint::Middle, vec![source("middle", &middle)]),
@@ -211,10 +213,11 @@ fn seen(
             CapturePoint::Both,
             vec![source("sender", &sender), source("receiver", &receiver)],
         ),
-    ];
-    let sets = sets.into_iter().enumerate();
-    sets.map(|(index, (place, sources))| observe(&sources, known(place, index)))
-        .collect()
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(index, (place, sources))| observe(&sources, known(place, index)))
+    .collect()
 }
 
 /// Returns the result of a kernel case at each capture point.
@@ -225,7 +228,7 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
     let at = |place: KernelPlace| {
         let mut captures = case.captures.iter();
         captures
-            .find(|(one, _)| *one == place)
+            .find(|(point, _)| *point == place)
             .map(|(_, path)| path.clone())
     };
     let (sender, receiver) = (at(KernelPlace::Sender), at(KernelPlace::Receiver));
@@ -279,8 +282,12 @@ pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
         let read = CaptureReader::open(path).map_err(|error| error.to_string());
         let (link, packets) = read.and_then(packets)?;
         let from = label.seed as usize + index * CHANGES;
-        let drawn = others.iter().cycle().skip(from % others.len());
-        let drawn = drawn.take(CHANGES).copied();
+        let drawn = others
+            .iter()
+            .cycle()
+            .skip(from % others.len())
+            .take(CHANGES)
+            .copied();
         for change in drawn.chain([Change::NoFirstSecond]) {
             let bytes = pcap(link, &changed(change, &packets));
             let known = Known {
@@ -315,8 +322,8 @@ pub fn of_cases(cases: &[CaseDir]) -> (Vec<Observed>, Vec<String>) {
 }
 
 pub(crate) fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
-    let analysis = analyze(sources, &Options::default());
-    let analysis = analysis.map_err(|error| format!("{}: {error}", known.name))?;
+    let analysis = analyze(sources, &Options::default())
+        .map_err(|error| format!("{}: {error}", known.name))?;
     let answer = analysis.answers().next();
     let mut observed = Observed {
         example: answer
@@ -381,11 +388,15 @@ impl Observed {
         let capacity = &diagnosis.capacity;
         self.capacity = Some((capacity.rate().as_bps() as f64, capacity.is_lower_bound()));
         self.next = diagnosis.next.map(|next| next.cause.id);
-        let timed = diagnosis.verdicts.iter().filter(|one| !one.time.is_zero());
-        self.ranked = timed.map(|one| one.cause.id).collect();
-        let notes = diagnosis.verdicts.iter().filter(|one| one.is_note);
-        self.notes = notes.map(|one| one.cause.id).collect();
-        let is_right = |id: &str| id == self.truth || self.acceptable.iter().any(|one| one == id);
+        let timed = diagnosis
+            .verdicts
+            .iter()
+            .filter(|verdict| !verdict.time.is_zero());
+        self.ranked = timed.map(|verdict| verdict.cause.id).collect();
+        let notes = diagnosis.verdicts.iter().filter(|verdict| verdict.is_note);
+        self.notes = notes.map(|verdict| verdict.cause.id).collect();
+        let is_right =
+            |id: &str| id == self.truth || self.acceptable.iter().any(|cause| cause == id);
         self.probability = diagnosis
             .primary()
             .map(|first| (first.probability, is_right(first.cause.id)));

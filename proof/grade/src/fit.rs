@@ -152,7 +152,8 @@ impl Prior {
             }
             for (feature, row) in *rows {
                 let known = layout.rows[cause].iter();
-                let Some((_, begin)) = known.clone().find(|one| one.0 == *feature as usize) else {
+                let Some((_, begin)) = known.clone().find(|entry| entry.0 == *feature as usize)
+                else {
                     continue;
                 };
                 for (knot, weight) in row.iter().enumerate() {
@@ -191,7 +192,10 @@ fn strengths(table: &[gigatcp_why::weights::Fitted], layout: &Layout, strength: 
 #[must_use]
 pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize, f64)) -> Fitted {
     let layout = Layout::new();
-    let prepared: Vec<Prepared> = examples.iter().flat_map(|one| prepare(one)).collect();
+    let prepared: Vec<Prepared> = examples
+        .iter()
+        .flat_map(|example| prepare(example))
+        .collect();
     let mut batches: Vec<Vec<Prepared>> = (0..BATCHES).map(|_| Vec::new()).collect();
     for (index, one) in prepared.into_iter().enumerate() {
         batches[index % BATCHES].push(one);
@@ -200,7 +204,7 @@ pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize,
     let (mut mean, mut square) = (vec![0.0; layout.len], vec![0.0; layout.len]);
     for step in 1..=STEPS {
         let batch = &batches[step % BATCHES];
-        let total: f64 = batch.iter().map(|one| one.weight).sum();
+        let total: f64 = batch.iter().map(|example| example.weight).sum();
         let (loss, gradient) = gradient(&layout, &weights, batch);
         let (rise, spread) = (
             1.0 - DECAY.0.powi(step as i32),
@@ -228,14 +232,11 @@ fn row_costs(layout: &Layout, weights: &[f64], prior: &[f64]) -> Vec<f64> {
     let mut costs = vec![0.0; weights.len()];
     for (feature, begin) in layout.rows.iter().flatten() {
         let row = *begin..begin + Feature::ALL[*feature].knots().len();
-        if prior[row.clone()].iter().any(|one| *one != 0.0) {
+        if prior[row.clone()].iter().any(|weight| *weight != 0.0) {
             continue;
         }
-        let length = weights[row.clone()]
-            .iter()
-            .map(|one| one * one)
-            .sum::<f64>();
-        let length = length.sqrt() + 0.02;
+        let squares = weights[row.clone()].iter().map(|weight| weight * weight);
+        let length = squares.sum::<f64>().sqrt() + 0.02;
         for index in row {
             costs[index] = LASSO * weights[index] / length;
         }
@@ -346,7 +347,7 @@ fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
     let most = scores.iter().flatten().copied().fold(f64::MIN, f64::max);
     let parts = scores
         .iter()
-        .map(|one| one.map_or(0.0, |one| (one - most).exp()));
+        .map(|score| score.map_or(0.0, |nats| (nats - most).exp()));
     let parts: Vec<f64> = parts.collect();
     let sum: f64 = parts.iter().sum();
     parts.into_iter().map(|part| part / sum).collect()
@@ -358,8 +359,8 @@ fn mixture(own: &[usize], open: u64) -> Vec<(usize, f64)> {
         "cwnd-growth-limited",
         "path-saturated",
         "application-limited",
-    ];
-    let others = others.map(|id| CAUSES.iter().position(|cause| cause.id == id));
+    ]
+    .map(|id| CAUSES.iter().position(|cause| cause.id == id));
     let is_other = |cause: &usize| !own.contains(cause) && open >> cause & 1 == 1;
     let others: Vec<usize> = others.into_iter().flatten().filter(is_other).collect();
     let each = |all: &[usize], share: f64| -> Vec<(usize, f64)> {
@@ -390,10 +391,10 @@ fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64
             }
             (loss, sum)
         })
-        .reduce(empty, |(a, mut sum), (b, other)| {
+        .reduce(empty, |(a, mut sum), (b, added)| {
             sum.iter_mut()
-                .zip(other)
-                .for_each(|(one, other)| *one += other);
+                .zip(added)
+                .for_each(|(entry, added)| *entry += added);
             (a + b, sum)
         })
 }
@@ -437,8 +438,10 @@ impl Fitted {
                 causes[cause].weight += time * probability;
             }
         }
-        let causes = causes.iter().enumerate();
-        let most = causes.max_by(|a, b| a.1.time.total_cmp(&b.1.time));
+        let most = causes
+            .iter()
+            .enumerate()
+            .max_by(|a, b| a.1.time.total_cmp(&b.1.time));
         most.filter(|(_, most)| most.decided * 2.0 < most.time)
             .map(|(cause, most)| (cause, most.weight / most.time))
     }
@@ -465,7 +468,7 @@ impl Fitted {
             for (feature, begin) in rows {
                 let feature = Feature::ALL[*feature];
                 let row = &self.weights[*begin..begin + feature.knots().len()];
-                if row.iter().any(|one| one.abs() >= MIN_WEIGHT) {
+                if row.iter().any(|weight| weight.abs() >= MIN_WEIGHT) {
                     text += &format!("            (F::{feature:?}, &[{}]),\n", list(row));
                 }
             }
@@ -474,10 +477,10 @@ impl Fitted {
         text += "    ],\n";
         for (name, curve) in calibrations {
             let column = |of: fn(&(f64, f64)) -> f64| {
-                let each = curve.iter().map(|one| format!("{:.3}", of(one)));
-                each.collect::<Vec<_>>().join(", ")
+                let texts = curve.iter().map(|point| format!("{:.3}", of(point)));
+                texts.collect::<Vec<_>>().join(", ")
             };
-            let (values, shares) = (column(|one| one.0), column(|one| one.1));
+            let (values, shares) = (column(|point| point.0), column(|point| point.1));
             text += &format!("    {name}: (&[{values}], &[{shares}]),\n");
         }
         text + "};\n"
@@ -503,7 +506,7 @@ mod tests {
         let of = |cause: usize, feature: Feature| {
             let row = layout.rows[cause]
                 .iter()
-                .find(|one| one.0 == feature as usize);
+                .find(|entry| entry.0 == feature as usize);
             costs[row.unwrap().1]
         };
         assert_eq!(of(old, Feature::LossFill), 0.5);

@@ -60,7 +60,7 @@ pub struct Example {
 /// Returns the index of a card.
 #[must_use]
 pub fn card(id: &str) -> Option<usize> {
-    WEIGHTS.iter().position(|one| one.card == id)
+    WEIGHTS.iter().position(|weights| weights.card == id)
 }
 
 /// Returns an example from counters. `None` if no card has its cause or nothing was observed.
@@ -74,7 +74,7 @@ pub fn example(
     let right = card(cause)?;
     let mut parts = Vec::new();
     let slices = account.scored_slices();
-    let total: f64 = slices.iter().flat_map(|one| one.waits).sum();
+    let total: f64 = slices.iter().flat_map(|slice| slice.waits).sum();
     for slice in &slices {
         for wait in Wait::ALL {
             let share = slice.waits[wait as usize] / total.max(1e-9);
@@ -145,7 +145,7 @@ impl Layout {
 /// Whether a card is possible in a wait.
 fn allows(card: usize, wait: Wait) -> bool {
     match wait {
-        Wait::Receiving => WEIGHTS[card].waits.iter().any(|(one, _)| *one == wait),
+        Wait::Receiving => WEIGHTS[card].waits.iter().any(|(of, _)| *of == wait),
         _ => true,
     }
 }
@@ -160,7 +160,7 @@ impl Model {
         for (card, weights) in WEIGHTS.iter().enumerate() {
             let base = card * layout.card;
             for wait in Wait::ALL {
-                let stated = weights.waits.iter().find(|(one, _)| *one == wait);
+                let stated = weights.waits.iter().find(|(of, _)| *of == wait);
                 values[base + wait as usize] = stated.map_or(RARE, |(_, bias)| *bias);
                 kept[base + wait as usize] = true;
             }
@@ -197,7 +197,7 @@ impl Model {
         if part.wait == Wait::Receiving {
             sum += (UNSEEN - most).exp();
         }
-        all.iter_mut().for_each(|one| *one /= sum);
+        all.iter_mut().for_each(|share| *share /= sum);
         all
     }
 
@@ -208,7 +208,7 @@ impl Model {
         let mut model = self.clone();
         let size = model.values.len();
         let (mut first, mut second) = (vec![0.0; size], vec![0.0; size]);
-        let total: f64 = examples.iter().map(|one| one.weight).sum();
+        let total: f64 = examples.iter().map(|example| example.weight).sum();
         for step in 1..=STEPS {
             let mut slope = vec![0.0; size];
             for example in examples {
@@ -291,8 +291,9 @@ impl Model {
             sum.0 += part.share;
             sum.1 += part.share * all[best.unwrap_or(0)];
         }
-        let best = (0..sums.len()).max_by(|a, b| sums[*a].0.total_cmp(&sums[*b].0));
-        let best = best.unwrap_or(0);
+        let best = (0..sums.len())
+            .max_by(|a, b| sums[*a].0.total_cmp(&sums[*b].0))
+            .unwrap_or(0);
         (best, sums[best].1 / sums[best].0.max(1e-9))
     }
 
@@ -303,20 +304,22 @@ impl Model {
         let mut text = String::new();
         for (card, weights) in WEIGHTS.iter().enumerate() {
             let base = card * layout.card;
-            let waits = Wait::ALL.into_iter().filter(|wait| match wait {
-                Wait::Receiving => allows(card, *wait),
-                wait => {
-                    let has = weights.waits.iter().any(|(one, _)| one == wait);
-                    has || self.values[base + *wait as usize] > RARE + 0.3
-                }
-            });
-            let waits = waits.map(|wait| {
-                format!(
-                    "(Wait::{wait:?}, {:?})",
-                    rounded(self.values[base + wait as usize])
-                )
-            });
-            let waits: Vec<String> = waits.collect();
+            let waits: Vec<String> = Wait::ALL
+                .into_iter()
+                .filter(|wait| match wait {
+                    Wait::Receiving => allows(card, *wait),
+                    wait => {
+                        let has = weights.waits.iter().any(|(of, _)| of == wait);
+                        has || self.values[base + *wait as usize] > RARE + 0.3
+                    }
+                })
+                .map(|wait| {
+                    format!(
+                        "(Wait::{wait:?}, {:?})",
+                        rounded(self.values[base + wait as usize])
+                    )
+                })
+                .collect();
             let _ = writeln!(text, "    Weights {{\n        card: {:?},", weights.card);
             let _ = writeln!(
                 text,

@@ -87,10 +87,10 @@ impl Case {
     /// Whether a cause or an outcome of `why` is a correct answer.
     #[must_use]
     pub fn is_right(&self, id: &str) -> bool {
+        let mut causes = std::iter::once(&self.truth).chain(&self.acceptable);
         let states = STATES.iter().filter(|(stated, _)| *stated == id);
-        let mut truths = states.flat_map(|(_, truths)| *truths);
-        truths
-            .any(|truth| self.truth == *truth || self.acceptable.iter().any(|other| other == truth))
+        let truths: Vec<&str> = states.flat_map(|(_, truths)| *truths).copied().collect();
+        causes.any(|cause| truths.contains(&cause.as_str()))
     }
 
     /// The diagnosis of the capture, by the generator with this index, from 1.

@@ -66,7 +66,7 @@ impl Matrix {
         let said: Vec<bool> = self
             .answers
             .iter()
-            .filter(|(one, _)| *one >= confidence)
+            .filter(|(probability, _)| *probability >= confidence)
             .map(|(_, right)| *right)
             .collect();
         let right = said.iter().filter(|right| **right).count();
@@ -87,7 +87,7 @@ impl Matrix {
             let of = self
                 .answers
                 .iter()
-                .filter(|(one, _)| (low..high).contains(one));
+                .filter(|(probability, _)| (low..high).contains(probability));
             let all = of.clone().count() as u64;
             let right = of.filter(|(_, right)| *right).count() as u64;
             let range = format!("{low:.2} to {:.2}", high.min(1.0));
@@ -130,8 +130,8 @@ impl fmt::Display for Matrix {
         let mut truths: Vec<&String> = self.counts.keys().map(|(truth, _)| truth).collect();
         truths.dedup();
         for truth in truths {
-            let of = self.count(|one, _| one == truth);
-            let hit = self.count(|one, said| one == truth && said == truth);
+            let of = self.count(|cause, _| cause == truth);
+            let hit = self.count(|cause, said| cause == truth && said == truth);
             let said = self.count(|_, said| said == truth);
             let others: Vec<String> = self
                 .counts

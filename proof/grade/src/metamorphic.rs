@@ -204,46 +204,46 @@ pub fn changed(change: Change, packets: &[Packet]) -> Vec<Packet> {
     let last = packets.last().map_or(0, |packet| packet.at);
     const SECOND: u64 = 1_000_000_000;
     match change {
-        Change::SetPush => each(&mut all, |one| {
-            if one.payload() > 0 {
-                *one.flags() |= 8;
+        Change::SetPush => each(&mut all, |packet| {
+            if packet.payload() > 0 {
+                *packet.flags() |= 8;
             }
         }),
-        Change::ClearPush => each(&mut all, |one| *one.flags() &= !8),
+        Change::ClearPush => each(&mut all, |packet| *packet.flags() &= !8),
         Change::RemoveTimestamps => each(&mut all, Packet::remove_timestamps),
-        Change::Snap(len) => each(&mut all, |one| one.bytes.truncate(len)),
+        Change::Snap(len) => each(&mut all, |packet| packet.bytes.truncate(len)),
         Change::Merge => return merged(&all),
         Change::Split => return all.iter().flat_map(split(&all)).collect(),
-        Change::Offset(seconds) => each(&mut all, |one| one.at += seconds * SECOND),
-        Change::Drift => each(&mut all, |one| one.at += (one.at - first) / 20_000),
-        Change::TimeToLive => each(&mut all, |one| {
-            let at = one.ip + 8;
-            one.bytes[at] = one.bytes[at].wrapping_sub(7);
+        Change::Offset(seconds) => each(&mut all, |packet| packet.at += seconds * SECOND),
+        Change::Drift => each(&mut all, |packet| packet.at += (packet.at - first) / 20_000),
+        Change::TimeToLive => each(&mut all, |packet| {
+            let at = packet.ip + 8;
+            packet.bytes[at] = packet.bytes[at].wrapping_sub(7);
         }),
-        Change::Ports => each(&mut all, |one| {
-            let tcp = one.tcp();
+        Change::Ports => each(&mut all, |packet| {
+            let tcp = packet.tcp();
             for at in [tcp, tcp + 2] {
-                let port = one.u16_at(at) ^ 0x0401;
-                one.bytes[at..at + 2].copy_from_slice(&port.to_be_bytes());
+                let port = packet.u16_at(at) ^ 0x0401;
+                packet.bytes[at..at + 2].copy_from_slice(&port.to_be_bytes());
             }
         }),
         Change::Duplicate => {
             return all
                 .iter()
-                .flat_map(|one| {
-                    let mut again = one.clone();
+                .flat_map(|packet| {
+                    let mut again = packet.clone();
                     again.at += 700;
-                    [one.clone(), again]
+                    [packet.clone(), again]
                 })
                 .collect();
         }
-        Change::NoFirstSecond => all.retain(|one| one.at >= first + SECOND),
-        Change::NoLastSecond => all.retain(|one| one.at + SECOND <= last),
-        Change::Exchanged => each(&mut all, |one| {
-            let (ip, tcp) = (one.ip, one.tcp());
+        Change::NoFirstSecond => all.retain(|packet| packet.at >= first + SECOND),
+        Change::NoLastSecond => all.retain(|packet| packet.at + SECOND <= last),
+        Change::Exchanged => each(&mut all, |packet| {
+            let (ip, tcp) = (packet.ip, packet.tcp());
             // Both hosts get each other's address and port.
             for (at, len) in [(ip + 12, 4), (tcp, 2)] {
-                let (low, high) = one.bytes[at..at + 2 * len].split_at_mut(len);
+                let (low, high) = packet.bytes[at..at + 2 * len].split_at_mut(len);
                 low.swap_with_slice(high);
             }
         }),
@@ -293,24 +293,30 @@ fn merged(all: &[Packet]) -> Vec<Packet> {
 
 /// Returns the splitter of packets into segments of the MSS of both SYNs.
 fn split(all: &[Packet]) -> impl Fn(&Packet) -> Vec<Packet> {
-    let syns = all.iter().filter(|one| one.bytes[one.tcp() + 13] & 2 != 0);
+    let syns = all
+        .iter()
+        .filter(|packet| packet.bytes[packet.tcp() + 13] & 2 != 0);
     let mss = syns
-        .filter_map(|one| one.option(2).map(|at| usize::from(one.u16_at(at + 2))))
+        .filter_map(|packet| {
+            packet
+                .option(2)
+                .map(|at| usize::from(packet.u16_at(at + 2)))
+        })
         .min()
         .unwrap_or(1460);
-    move |one| {
-        let stamps = if one.option(8).is_some() { 12 } else { 0 };
+    move |packet| {
+        let stamps = if packet.option(8).is_some() { 12 } else { 0 };
         let size = mss - stamps;
-        let payload = one.payload();
+        let payload = packet.payload();
         if payload <= size {
-            return vec![one.clone()];
+            return vec![packet.clone()];
         }
         let count = payload.div_ceil(size);
         (0..count)
             .map(|index| {
-                let mut piece = one.clone();
+                let mut piece = packet.clone();
                 piece.set_payload(size.min(payload - index * size));
-                piece.set_seq(one.seq().wrapping_add((index * size) as u32));
+                piece.set_seq(packet.seq().wrapping_add((index * size) as u32));
                 // Only the last one has PSH and FIN.
                 if index + 1 < count {
                     *piece.flags() &= !9;

@@ -109,8 +109,8 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
         }
         "flows" => flows(draw.pick(&[2, 4, 8])),
         "queue" => {
-            let packets = base.bdp / f64::from(base.mtu) * draw.pick(&[0.1, 0.5, 1.0, 3.0]);
-            let packets = packets.max(5.0) as u64;
+            let share = draw.pick(&[0.1, 0.5, 1.0, 3.0]);
+            let packets = (base.bdp / f64::from(base.mtu) * share).max(5.0) as u64;
             Lever {
                 edit: Box::new(move |draft| {
                     draft.bottleneck().set("queue", Value::Packets(packets));

@@ -42,8 +42,8 @@ fn causes_of_kernels_connections_are_found_at_every_place() {
     for (place, name) in PLACES.into_iter().enumerate() {
         let mut matrix = Matrix::new(name);
         let observed = cases.iter().flat_map(|(_, observed)| observed);
-        let asked = observed.filter(|one| one.second.is_none());
-        for one in asked.filter(|one| one.place == place) {
+        let asked = observed.filter(|capture| capture.second.is_none());
+        for one in asked.filter(|capture| capture.place == place) {
             matrix.add(one);
         }
         let (_, precision) = matrix.precision(0.85);

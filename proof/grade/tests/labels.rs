@@ -35,8 +35,8 @@ fn a_seed_makes_one_plan_which_the_reader_takes_without_warnings() {
         let [one, again, other] = [3, 3, 4].map(|seed| world(cause, seed, Paths::Usual));
         assert_eq!(one.plan, again.plan);
         assert_ne!(one.plan, other.plan);
-        let plan = gigatcp_plan::parse("world", one.plan.as_bytes(), &[]);
-        let plan = plan.unwrap_or_else(|findings| panic!("{findings}\n{}", one.plan));
+        let plan = gigatcp_plan::parse("world", one.plan.as_bytes(), &[])
+            .unwrap_or_else(|findings| panic!("{findings}\n{}", one.plan));
         assert!(plan.warnings.list.is_empty(), "{}", plan.warnings);
     }
 }
@@ -60,8 +60,10 @@ fn behind_a_black_hole_nobody_knows_the_cause() {
 
 /// Goodput gained by lifting the injected cause, in bits per second.
 fn gain(world: &GradedWorld) -> f64 {
-    let lifted = lift(world, world.cause).expect("it was injected");
-    let lifted = lifted.goodput_bps().expect("a world that can be run");
+    let lifted = lift(world, world.cause)
+        .expect("it was injected")
+        .goodput_bps()
+        .expect("a world that can be run");
     lifted - world.goodput_bps().expect("it ran before")
 }
 

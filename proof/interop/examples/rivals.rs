@@ -70,8 +70,8 @@ fn measure(words: &Words) -> Result<(), String> {
         seconds,
         phases,
     } = words;
-    let plan = gigatcp_plan::parse("duel", PLAN.as_bytes(), &[]);
-    let plan = plan.map_err(|found| found.to_string())?;
+    let plan =
+        gigatcp_plan::parse("duel", PLAN.as_bytes(), &[]).map_err(|found| found.to_string())?;
     let wanted = |series: &&Series| only.is_empty() || only.contains(&series.name);
     println!("{seconds} s after a warm-up of a fifth of that; Mbit/s of one flow each");
     println!("series                                                     engine    kernel    Jain");

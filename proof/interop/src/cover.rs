@@ -50,7 +50,7 @@ impl Left {
 
     fn strike(&mut self, row: &[usize]) {
         self.pairs
-            .retain(|(one, other)| row[one.0] != one.1 || row[other.0] != other.1);
+            .retain(|(first, second)| row[first.0] != first.1 || row[second.0] != second.1);
     }
 }
 

@@ -125,16 +125,17 @@ impl Site<'_> {
     /// Runs one connection of each kind concurrently.
     fn round(&self, seed: u64) -> Result<(), String> {
         let one = |(v, engine_opens): (usize, bool)| {
-            let ends = self.open((v, engine_opens), PORT, PATIENCE);
-            let ends = ends.map_err(|error| format!("opening over {}: {error}", ENGINE[v]))?;
+            let ends = self
+                .open((v, engine_opens), PORT, PATIENCE)
+                .map_err(|error| format!("opening over {}: {error}", ENGINE[v]))?;
             compare(&ends, LEN, seed)
         };
         thread::scope(|scope| {
             KINDS
                 .map(|kind| scope.spawn(move || one(kind)))
                 .map(|done| {
-                    let done = done.join();
-                    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    done.join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 })
                 .into_iter()
                 .collect()

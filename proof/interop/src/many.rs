@@ -81,8 +81,9 @@ pub fn idle(connections: usize) -> Result<Idle, Trouble> {
         .map_err(said)?;
     let each = |octets: u64| octets / connections as u64;
     let open = each(memory().saturating_sub(before));
-    let kernel = slabs.zip(kernel_memory());
-    let kernel = kernel.map(|(before, after)| each(after.saturating_sub(before)));
+    let kernel = slabs
+        .zip(kernel_memory())
+        .map(|(before, after)| each(after.saturating_sub(before)));
     for (theirs, ours) in &pairs {
         say(theirs, ours).map_err(said)?;
     }
@@ -177,8 +178,8 @@ pub fn share(sharing: &Sharing) -> Result<Shares, Trouble> {
         run(sharing, &mut ours, &mut theirs)
     } else {
         run(sharing, &mut theirs, &mut ours)
-    };
-    let counts = counts.map_err(said)?;
+    }
+    .map_err(said)?;
     let stalls = testbed.path().stalls;
     // Unsent data may be discarded.
     ours.0.iter().for_each(|stream| stream.as_stream().abort());

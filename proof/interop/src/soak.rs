@@ -353,8 +353,8 @@ impl Worker<'_> {
                 let read = self.compare_long(&reader, seed);
                 let wrote = writing
                     .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                let wrote = wrote.map_err(|error| format!("{} writes: {error}", writer.name()))?;
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    .map_err(|error| format!("{} writes: {error}", writer.name()))?;
                 if read.as_ref().is_ok_and(|read| *read != wrote) {
                     return Err(format!("{read:?} of {wrote} octets came"));
                 }
@@ -381,8 +381,9 @@ impl Worker<'_> {
                 source.fill(&mut wanted);
                 at = 0;
             }
-            let read = reader.read(&mut got[at..]);
-            let read = read.map_err(|error| format!("{} reads: {error}", reader.name()))?;
+            let read = reader
+                .read(&mut got[at..])
+                .map_err(|error| format!("{} reads: {error}", reader.name()))?;
             if read == 0 {
                 return Ok(all);
             }

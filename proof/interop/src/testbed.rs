@@ -66,8 +66,8 @@ impl Testbed {
         let forwards = [
             ("net.ipv4.ip_forward", "1"),
             ("net.ipv6.conf.all.forwarding", "1"),
-        ];
-        let forwards = forwards.map(|(name, value)| (name.into(), value.into()));
+        ]
+        .map(|(name, value)| (name.into(), value.into()));
         let emulator = Emulator::start(
             &EmulatorConfig {
                 forward: config.forward.clone(),

@@ -197,8 +197,8 @@ impl Side<'_> {
             let read = self.read(&tell);
             let written = writing
                 .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let written = written.map_err(|error| format!("{name} writes: {error}"));
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                .map_err(|error| format!("{name} writes: {error}"));
             both([written.map(|()| 0), read])
         })
     }

@@ -45,10 +45,10 @@ fn every_octet_arrives_wherever_any_two_circumstances_meet() {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let row = case.seed as usize;
                     let judged = judge(row, case);
-                    let mut lines = lines.lock().unwrap();
+                    let mut results = lines.lock().unwrap();
                     match judged {
-                        Ok(said) => lines.0.extend(said),
-                        Err(what) => lines.1.push(format!(
+                        Ok(said) => results.0.extend(said),
+                        Err(what) => results.1.push(format!(
                             "row {row}: {what}\n  {case}\n  replay: cargo xtask live-transfers --row {row}"
                         )),
                     }

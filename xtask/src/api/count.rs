@@ -73,9 +73,9 @@ struct Interface {
 impl Interface {
     /// Counts an item of a crate, and everything in it.
     fn visit(&mut self, at: usize, id: &Value) {
-        let id = id.to_string();
-        let Some(item) = self.crates[at]["index"].get(&id).cloned() else {
-            return self.visit_elsewhere(at, &id);
+        let key = id.to_string();
+        let Some(item) = self.crates[at]["index"].get(&key).cloned() else {
+            return self.visit_elsewhere(at, &key);
         };
         if is_hidden(&item) {
             return;
@@ -89,10 +89,10 @@ impl Interface {
         if kind == "use" {
             return self.visit(at, &inner["id"]);
         }
-        if !self.visited.insert((at, id.clone())) {
+        if !self.visited.insert((at, key.clone())) {
             return;
         }
-        let path = self.path(at, &id);
+        let path = self.path(at, &key);
         match kind.as_str() {
             "module" => {
                 self.add(&path, 1);

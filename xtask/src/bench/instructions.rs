@@ -170,8 +170,8 @@ fn per_operation(program: &Path, group: &str, operation: &Operation) -> Result<f
     let inside = format!("--toggle-collect=*measured::{function}");
     let (instructions, run) = collect(program, &[&inside], &[group, "4000"])?;
     let each = instructions as f64 / run.number(function);
-    let goal = goal.map_or(String::new(), |goal| beside("", each, goal));
-    println!("  {what:48} {each:7.1}{goal}");
+    let beside_goal = goal.map_or(String::new(), |goal| beside("", each, goal));
+    println!("  {what:48} {each:7.1}{beside_goal}");
     Ok(each)
 }
 

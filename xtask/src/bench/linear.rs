@@ -166,10 +166,10 @@ pub fn run(profile: &str) -> Result<(), Failed> {
             });
         }
     });
-    let mut rows = rows.into_inner().expect("no thread panics");
-    rows.sort_by_key(|(number, _)| *number);
+    let mut sorted = rows.into_inner().expect("no thread panics");
+    sorted.sort_by_key(|(number, _)| *number);
     let mut exceeds = false;
-    for (number, counts) in rows {
+    for (number, counts) in sorted {
         let axis = &AXES[number];
         let [half, once, twice] = counts?.map(|count| count as f64 / 1e6);
         let ratio = (twice - once) / (once - half);
@@ -210,14 +210,17 @@ fn counts(program: &Path, directory: &Path, axis: &Axis) -> Result<[u64; 3], Fai
         let text = format!("name = \"{name}\"\nseed = 1\n{}", (axis.plan)(size));
         files::write(&plan, &text)?;
         let out = directory.join("runs").display().to_string();
-        let plan = plan.display().to_string();
+        let plan_file = plan.display().to_string();
         let words = match axis.action {
-            Action::Run => vec!["run".into(), plan, "--seed".into(), "1".into()],
+            Action::Run => vec!["run".into(), plan_file, "--seed".into(), "1".into()],
             Action::Sweep => {
                 let over = format!("flow.bytes=50 kB..60 kB linear {size}");
-                vec!["sweep".into(), plan, "--over".into(), over]
+                vec!["sweep".into(), plan_file, "--over".into(), over]
             }
-            Action::Why => vec!["why".into(), capture(program, directory, &plan, &name)?],
+            Action::Why => vec![
+                "why".into(),
+                capture(program, directory, &plan_file, &name)?,
+            ],
         };
         let out = (axis.action != Action::Why).then(|| ["--out".into(), out]);
         let words: Vec<String> = words.into_iter().chain(out.into_iter().flatten()).collect();

@@ -272,8 +272,9 @@ fn test_command(copy: &Path, file: &str) -> Result<Command, Failed> {
 
 /// Returns whether the command's tests pass; `None` if they do not compile.
 fn passes(mut command: Command) -> Result<Option<bool>, Failed> {
-    let output = command.output();
-    let output = output.map_err(|error| process::cannot(&command, &error))?;
+    let output = command
+        .output()
+        .map_err(|error| process::cannot(&command, &error))?;
     let says = String::from_utf8_lossy(&output.stderr);
     if says.contains("could not compile") {
         return Ok(None);

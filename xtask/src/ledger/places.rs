@@ -54,8 +54,9 @@ impl Places {
 
     fn text(&mut self, path: &str) -> Option<&str> {
         if !self.files.contains_key(path) {
-            let read = std::fs::read_to_string(self.top.join(path)).ok();
-            let read = read.map(|text| without_comments(&text));
+            let read = std::fs::read_to_string(self.top.join(path))
+                .ok()
+                .map(|text| without_comments(&text));
             self.files.insert(path.into(), read);
         }
         self.files.get(path)?.as_deref()

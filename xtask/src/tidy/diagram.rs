@@ -24,8 +24,8 @@ pub fn check(page: &File, manifests: &[&File]) -> Vec<Finding> {
         }
     }
     let drawn = arrows.iter().flat_map(|(from, to)| {
-        let uses = uses.get(from.as_str());
-        let is_false = move |to: &&String| !uses.is_some_and(|uses| uses.contains(*to));
+        let used = uses.get(from.as_str());
+        let is_false = move |to: &&String| !used.is_some_and(|used| used.contains(*to));
         to.keys()
             .filter(is_false)
             .map(move |name| {

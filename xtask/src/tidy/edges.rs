@@ -120,21 +120,19 @@ fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut inside = false;
     for (number, line) in (1..).zip(manifest.lines()) {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if let Some(heading) = line.strip_prefix('[') {
-            let heading = heading.trim_end_matches(']');
-            let parts: Vec<&str> = heading.split('.').collect();
+        let entry = line.split('#').next().unwrap_or_default().trim();
+        if let Some(heading) = entry.strip_prefix('[') {
+            let parts: Vec<&str> = heading.trim_end_matches(']').split('.').collect();
             let kind = |part: &&str| part.ends_with("dependencies");
             inside = parts.last().is_some_and(kind);
             if parts.iter().rev().nth(1).is_some_and(kind) {
                 found.extend(ours(number, parts[parts.len() - 1]));
             }
         } else if inside {
-            found.extend(ours(number, line));
+            found.extend(ours(number, entry));
             // A crate under another name: `name = { package = "..." }`.
-            if let Some((_, package)) = line.split_once("package") {
-                let package = package.trim_start_matches([' ', '=', '"']);
-                found.extend(ours(number, package));
+            if let Some((_, rest)) = entry.split_once("package") {
+                found.extend(ours(number, rest.trim_start_matches([' ', '=', '"'])));
             }
         }
     }

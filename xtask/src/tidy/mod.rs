@@ -114,7 +114,6 @@ pub fn run() -> Result<(), Failed> {
     }
 }
 
-/// Returns the findings in these files.
 fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {

@@ -46,12 +46,15 @@ fn collect(top: &Path, folder: &Path, ignored: &str, files: &mut Vec<File>) -> i
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
-        let relative = path.strip_prefix(top).unwrap_or(&path);
-        let relative = relative.to_string_lossy().replace('\\', "/");
+        let relative = path
+            .strip_prefix(top)
+            .unwrap_or(&path)
+            .to_string_lossy()
+            .replace('\\', "/");
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_ignored = ignored.lines().any(|line| {
-            let line = line.trim().trim_end_matches('/');
-            line.strip_prefix('/') == Some(&relative) || (!line.is_empty() && line == name)
+            let pattern = line.trim().trim_end_matches('/');
+            pattern.strip_prefix('/') == Some(&relative) || (!pattern.is_empty() && pattern == name)
         });
         let kind = entry.file_type()?;
         let is_dotted = name.starts_with('.') && kind.is_dir() && !DOTTED.contains(&&*name);

@@ -89,8 +89,8 @@ pub fn check(files: &[File]) -> Vec<Finding> {
 impl Rules {
     fn check(&self, files: &[File]) -> Vec<Finding> {
         let set = RegexSet::new(&self.phrases).expect("the phrases are regular expressions");
-        let each = self.phrases.iter().map(|phrase| Regex::new(phrase));
-        let each: Vec<Regex> = each.map(|one| one.expect("in the set")).collect();
+        let phrases = self.phrases.iter().map(|phrase| Regex::new(phrase));
+        let each: Vec<Regex> = phrases.map(|phrase| phrase.expect("in the set")).collect();
         let exempt = Exempt::new();
         let mut findings = Vec::new();
         for file in files {
@@ -110,7 +110,11 @@ impl Rules {
 
     /// Blanks the phrases that are correct in this file.
     fn except(&self, path: &str, text: &mut String) {
-        for exception in self.exceptions.iter().filter(|one| one.path == path) {
+        for exception in self
+            .exceptions
+            .iter()
+            .filter(|exception| exception.path == path)
+        {
             let blank = "x".repeat(exception.phrase.len());
             *text = text.replace(&exception.phrase, &blank);
         }
@@ -202,17 +206,18 @@ fn of_rust(masked: &Masked) -> Vec<Prose> {
     all
 }
 
-/// Returns the kind and the text of a comment.
 fn comment(line: &str) -> Option<(Kind, &str)> {
-    let line = line.trim();
+    let trimmed = line.trim();
     let kinds = [
         ("///", Kind::ItemDoc),
         ("//!", Kind::ModuleDoc),
         ("//", Kind::Comment),
         ("", Kind::Comment),
     ];
-    let (mark, kind) = kinds.into_iter().find(|(mark, _)| line.starts_with(mark))?;
-    (!line.is_empty()).then(|| (kind, &line[mark.len()..]))
+    let (mark, kind) = kinds
+        .into_iter()
+        .find(|(mark, _)| trimmed.starts_with(mark))?;
+    (!trimmed.is_empty()).then(|| (kind, &trimmed[mark.len()..]))
 }
 
 /// Returns the paragraphs of any other file, without fenced code.
@@ -245,7 +250,7 @@ mod tests {
         let findings = rules().check(&[File::new(path, text)]);
         findings
             .into_iter()
-            .map(|one| (one.line, one.read))
+            .map(|finding| (finding.line, finding.read))
             .collect()
     }
 
@@ -322,12 +327,17 @@ mod tests {
         let rules: Rules = toml::from_str(RULES).expect("wording.toml");
         let file = File::new("new/a.md", "It was sent again, and nobody knows of it.\n");
         assert_eq!(
-            rules.check(&[file]).iter().filter(|one| one.fatal).count(),
+            rules
+                .check(&[file])
+                .iter()
+                .filter(|finding| finding.fatal)
+                .count(),
             3
         );
         for one in &rules.exceptions {
-            let text = std::fs::read_to_string(crate::top().join(&one.path));
-            let text = text.unwrap_or_default().replace('\n', " ");
+            let text = std::fs::read_to_string(crate::top().join(&one.path))
+                .unwrap_or_default()
+                .replace('\n', " ");
             assert!(text.contains(&one.phrase), "{}: {}", one.path, one.phrase);
         }
     }

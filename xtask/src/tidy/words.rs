@@ -129,11 +129,11 @@ fn published(place: (&str, usize), uncommented: &str) -> Option<Finding> {
 /// Finds commented-out code by a heuristic. The comment ends as a statement does, and begins or
 /// is punctuated as one.
 fn commented_out(place: (&str, usize), comment: &str) -> Option<Finding> {
-    let text = comment.trim();
-    if text.starts_with("///") || text.starts_with("//!") {
+    let trimmed = comment.trim();
+    if trimmed.starts_with("///") || trimmed.starts_with("//!") {
         return None;
     }
-    let text = text.strip_prefix("//")?.trim();
+    let text = trimmed.strip_prefix("//")?.trim();
     is_code(text).then(|| {
         Finding::new(
             place,

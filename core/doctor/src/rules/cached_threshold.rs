@@ -36,8 +36,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("ip tcp_metrics show {peer}"),
         effect,
         format!("ip tcp_metrics delete {peer}"),
-    );
-    let finding = finding.only_if("the transfer ends before the window has grown");
+    )
+    .only_if("the transfer ends before the window has grown");
     let words = format!("{IGNORE} is not 1, so connections take it over");
     Some(finding.ceiling(limit).overriding(words))
 }

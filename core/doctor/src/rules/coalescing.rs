@@ -33,7 +33,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("ethtool -c {name}"),
         format!("each RTT of {} grows by up to {micros} us", human_duration(path.rtt)),
         format!("ethtool -C {} adaptive-rx on", word(name)),
-    );
-    let finding = finding.undo(format!("ethtool -C {} adaptive-rx off rx-usecs {micros}", word(name)));
+    )
+    .undo(format!("ethtool -C {} adaptive-rx off rx-usecs {micros}", word(name)));
     Some(finding.ceiling(limit))
 }

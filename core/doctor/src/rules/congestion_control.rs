@@ -47,9 +47,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
             metrics.congctl = Some(better.into());
         });
         finding.change.lacks = lacks;
-        let finding = finding.whatif(other);
         let words = format!("the route's congctl overrides {NAME} = {system} and setsockopt()");
-        return Some(when(finding.ceiling(limit).overriding(words)));
+        return Some(when(finding.whatif(other).ceiling(limit).overriding(words)));
     }
     let mut finding = setting(facts, Direction::Send, NAME, better, effect).ceiling(limit);
     if !is_possible_default(facts, better) {

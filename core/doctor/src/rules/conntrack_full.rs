@@ -25,10 +25,10 @@ fn check(facts: &HostFacts, _path: &Path) -> Option<Finding> {
     let value = table.max.saturating_mul(2).to_string();
     let mut finding = setting(facts, Direction::Both, NAME, &value, effect);
     finding.subject = format!("{NAME} = {}", table.max);
-    let finding = finding.undo(format!("sysctl -w {NAME}={}", table.max));
+    let undoable = finding.undo(format!("sysctl -w {NAME}={}", table.max));
     Some(if table.count >= table.max {
-        finding.ceiling(Rate::ZERO).only_if("the connection is new")
+        undoable.ceiling(Rate::ZERO).only_if("the connection is new")
     } else {
-        finding
+        undoable
     })
 }

@@ -47,12 +47,14 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
             human_rate(limit)
         ),
         format!("echo performance | tee {all}"),
-    );
-    let finding = finding.of_machine().ceiling(limit);
+    )
+    .of_machine()
+    .ceiling(limit);
     // One command for all policies restores one governor.
-    let is_common = policies.iter().all(|other| other.governor == policy.governor);
-    Some(match is_common {
-        true => finding.undo(format!("echo {} | tee {all}", word(governor))),
-        false => finding,
+    let is_common = policies.iter().all(|of_cpus| of_cpus.governor == policy.governor);
+    Some(if is_common {
+        finding.undo(format!("echo {} | tee {all}", word(governor)))
+    } else {
+        finding
     })
 }

@@ -41,6 +41,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         effect,
         "check cable, optics and switch port",
     );
-    let finding = finding.advice();
-    Some(finding.ceiling(limit).only_if(GOES_ON))
+    Some(finding.advice().ceiling(limit).only_if(GOES_ON))
 }

@@ -46,6 +46,6 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         word(name),
         coalescing.rx_us, coalescing.rx_frames
     );
-    let finding = finding.only_if("packets arrive singly; in a burst the kernel polls");
-    Some(finding.ceiling(limit).undo(undo))
+    let condition = "packets arrive singly; in a burst the kernel polls";
+    Some(finding.only_if(condition).ceiling(limit).undo(undo))
 }

@@ -23,8 +23,9 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref();
     let delay = card.and_then(|card| card.coalescing).map(|coalescing| coalescing.tx_us);
     let delay = micros(delay.unwrap_or(0));
-    let limit = path.limit(Rate::from_amount(Bytes::new(bytes), delay));
-    let limit = limit.filter(|_| !delay.is_zero());
+    let limit = path
+        .limit(Rate::from_amount(Bytes::new(bytes), delay))
+        .filter(|_| !delay.is_zero());
     let effect = format!(
         "one connection may have {bytes} B below the stack, less than two super-packets; they \
          count for up to {} after transmission",

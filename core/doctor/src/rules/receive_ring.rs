@@ -24,10 +24,9 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         .coalescing
         .filter(|wait| wait.rx_frames == 0 || wait.rx_frames >= rings.rx);
     let delay = micros(unbounded.map_or(0, |wait| wait.rx_us));
-    let always = path.limit(law::ring_rate(rings.rx, path.mss, delay));
-    let always = always.filter(|_| !delay.is_zero());
-    let sometimes = path.limit(law::ring_rate(rings.rx, path.mss, law::CPU_PAUSE));
-    let sometimes = sometimes.filter(|_| rings.rx < rings.rx_max);
+    let limit_of = |pause| path.limit(law::ring_rate(rings.rx, path.mss, pause));
+    let always = limit_of(delay).filter(|_| !delay.is_zero());
+    let sometimes = limit_of(law::CPU_PAUSE).filter(|_| rings.rx < rings.rx_max);
     let pause = if always.is_some() { delay } else { law::CPU_PAUSE };
     let limit = always.or(sometimes)?;
     let name = &card.name;
@@ -51,8 +50,9 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("ethtool -g {name}"),
         format!("{effect}; the CPU comes every {}", human_duration(pause)),
         fix,
-    );
-    let finding = finding.ceiling(limit).undo(undo);
+    )
+    .ceiling(limit)
+    .undo(undo);
     Some(match always {
         Some(_) => finding,
         None => finding.only_if("the CPU of the queue is away for 1 ms"),

@@ -22,6 +22,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = format!("initcwnd = {segments} segments");
     let effect = format!("connections begin with {instead}");
     let finding = route_metric(facts, Direction::Send, &metric, effect, |metrics| metrics.initcwnd_segments = None);
-    let finding = finding.whatif([format!("sender.initial_window={}", law::INITIAL_WINDOW)]);
-    Some(finding.delay(delay).overriding("the route's initcwnd overrides the default of 10 segments (RFC 6928)"))
+    let override_note = "the route's initcwnd overrides the default of 10 segments (RFC 6928)";
+    Some(
+        finding
+            .whatif([format!("sender.initial_window={}", law::INITIAL_WINDOW)])
+            .delay(delay)
+            .overriding(override_note),
+    )
 }

@@ -34,8 +34,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("tc -s qdisc show dev {name}"),
         format!("{scope} may send {}; {} of it is payload", human_rate(rate), human_rate(limit)),
         format!("tc qdisc del dev {} {}", word(name), at(&qdisc.parent)),
-    );
-    let finding = finding.whatif(["sender.link.rate=unlimited".to_string()]);
+    )
+    .whatif(["sender.link.rate=unlimited".to_string()]);
     let finding = match undo(qdisc, all, name) {
         Some(command) => finding.undo(command),
         None => finding,

@@ -66,8 +66,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
 /// Whether the interface, or a shaper on it, is not faster than the path. An unknown speed counts
 /// as the bottleneck.
 fn is_bottleneck(facts: &HostFacts, path: &Path) -> bool {
-    let speed = facts.interface.as_ref().and_then(|card| card.speed_mbit);
-    let speed = speed.map(|mbit| mbit.saturating_mul(1_000_000));
+    let card = facts.interface.as_ref();
+    let speed = card.and_then(|card| card.speed_mbit).map(|mbit| mbit.saturating_mul(1_000_000));
     let shaped = facts.qdiscs.iter().flatten().filter_map(|qdisc| qdisc.rate_bps);
     let slowest = speed.into_iter().chain(shaped).min();
     slowest.is_none_or(|bps| bps / 9 <= path.rate.as_bps() / 8)

@@ -29,7 +29,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("ip link show dev {name}"),
         words,
         format!("ip link set {} mtu {ETHERNET}", word(name)),
-    );
-    let finding = finding.whatif(both_mtus(ETHERNET)).only_if("the network carries 1500 bytes");
+    )
+    .whatif(both_mtus(ETHERNET))
+    .only_if("the network carries 1500 bytes");
     Some(finding.ceiling(limit).undo(format!("ip link set {} mtu {mtu}", word(name))))
 }

@@ -278,7 +278,10 @@ pub(super) fn offload_finding(
     let limit = path.limit(work.core_rate(path.mss))?;
     let name = &card.name;
     let set = |to: &str| {
-        let words: Vec<String> = offloads.iter().map(|one| format!("{one} {to}")).collect();
+        let words: Vec<String> = offloads
+            .iter()
+            .map(|offload| format!("{offload} {to}"))
+            .collect();
         format!("ethtool -K {} {}", word(name), words.join(" "))
     };
     let finding = Finding::new(

@@ -20,8 +20,8 @@ fn distort(value: &mut serde_json::Value, draw: &mut impl FnMut() -> u64) {
             let numbers = text.split_whitespace().map(|_| edge(draw()).to_string());
             *text = numbers.collect::<Vec<_>>().join(" ");
         }
-        Value::Array(all) => all.iter_mut().for_each(|one| distort(one, draw)),
-        Value::Object(all) => all.values_mut().for_each(|one| distort(one, draw)),
+        Value::Array(items) => items.iter_mut().for_each(|item| distort(item, draw)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| distort(field, draw)),
         _ => {}
     }
 }

@@ -457,7 +457,10 @@ fn a_small_first_window_costs_the_rtts_of_its_doublings() {
     route_of(&mut facts).metrics.initcwnd_segments = Some(2);
     route_of(&mut facts).metrics.initrwnd_segments = Some(2);
     let found = examine(&facts, &path()).findings;
-    let delays: Vec<_> = found.iter().filter_map(|one| one.finding.delay).collect();
+    let delays: Vec<_> = found
+        .iter()
+        .filter_map(|costed| costed.finding.delay)
+        .collect();
     // log2(10 / 2) RTTs; the receiver's window triples twice, the sender's is 16 then and not 40.
     let rounds: Vec<f64> = delays
         .iter()
@@ -675,6 +678,6 @@ fn change_whose_undo_would_lose_something_has_none() {
     facts
         .frequencies
         .iter_mut()
-        .for_each(|all| all.push(fast.clone()));
+        .for_each(|policies| policies.push(fast.clone()));
     assert_eq!(undo(&facts), None);
 }

@@ -254,7 +254,10 @@ fn what_passed_one_place_only_is_known_and_what_passed_twice_is_left_out() {
     // The fifth came there twice, so the two cannot be distinguished.
     there.add(Side::Client, &packet(Side::Client, 900, 4));
     let crossings = here.crossings(Side::Client, &there);
-    let lost: Vec<bool> = crossings.iter().map(|one| one.there.is_none()).collect();
+    let lost: Vec<bool> = crossings
+        .iter()
+        .map(|crossing| crossing.there.is_none())
+        .collect();
     assert_eq!(lost, [false, false, true, false, false]);
     let Crossing {
         here: at, there, ..

@@ -257,10 +257,10 @@ fn sending() -> impl Strategy<Value = Sending> {
     let order = prop::collection::vec(any::<u32>(), 7);
     let twice = prop::collection::vec(any::<bool>(), 7);
     (0_usize..3000, cuts, order, twice).prop_map(|(len, cuts, order, twice)| {
-        let cuts = cuts.into_iter().map(|word| 8 * word);
         // TCP's header and its timestamps stand before the payload.
-        let cuts = cuts.filter(|place| *place < len + 32).collect();
-        (len, cuts, order, twice)
+        let places = cuts.into_iter().map(|word| 8 * word);
+        let within = places.filter(|place| *place < len + 32).collect();
+        (len, within, order, twice)
     })
 }
 
@@ -306,7 +306,7 @@ proptest! {
                     now += 10;
                     capture.take(at(now), &part);
                     if sent.is_empty() {
-                        completed.retain(|(one, _)| one != octets);
+                        completed.retain(|(before, _)| before != octets);
                         completed.push((octets.clone(), now));
                     }
                 }
@@ -324,8 +324,8 @@ proptest! {
             }
         }
         let of = |table: &FlowTable| {
-            let connections: Vec<String> = table.connections().map(|one| format!("{one:?}")).collect();
-            connections
+            let connections = table.connections();
+            connections.map(|connection| format!("{connection:?}")).collect::<Vec<_>>()
         };
         prop_assert_eq!(of(&parts), of(&whole));
         while let Some(odd) = capture.datagrams.poll_odd() {

@@ -105,7 +105,6 @@ impl Talk {
         vec![syn, answer, self.packet(0, &first)]
     }
 
-    /// Returns the packets of a step.
     fn say(&mut self, step: &Step) -> Vec<Observed> {
         let side = usize::from(step.back);
         match step.what {
@@ -203,12 +202,12 @@ proptest! {
             let [one, other] = tables.map(|table| table.connection(verdict.connection).unwrap());
             for side in Side::BOTH {
                 // Everything that a direction remembers.
-                let both = [one, other].map(|it| format!("{:?}", it.direction(side)));
+                let both = [one, other].map(|connection| format!("{:?}", connection.direction(side)));
                 prop_assert_eq!(&both[0], &both[1]);
                 // And what the connection makes of it.
-                let most = [one, other].map(|it| it.most_outstanding(side));
+                let most = [one, other].map(|connection| connection.most_outstanding(side));
                 prop_assert_eq!(most[0], most[1]);
-                let mean = [one, other].map(|it| it.mean_outstanding(side));
+                let mean = [one, other].map(|connection| connection.mean_outstanding(side));
                 prop_assert_eq!(mean[0], mean[1]);
                 prop_assert!(mean[0].is_none_or(|mean| mean >= 0.0));
             }

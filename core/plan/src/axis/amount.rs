@@ -56,21 +56,21 @@ impl Amount {
     /// Parses a quantity. `None` if `text` is another word.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let text = text.trim();
+        let trimmed = text.trim();
         let of = |value, dimension| Some(Self { value, dimension });
-        if let Ok(number) = text.parse::<f64>() {
+        if let Ok(number) = trimmed.parse::<f64>() {
             return number.is_finite().then_some(Self::number(number));
         }
-        if let Ok(time) = text.parse::<Duration>() {
+        if let Ok(time) = trimmed.parse::<Duration>() {
             return of(time.as_nanos() as f64 / 1e9, Dimension::TIME);
         }
-        if let Ok(bytes) = text.parse::<Bytes>() {
+        if let Ok(bytes) = trimmed.parse::<Bytes>() {
             return Some(Self::bytes(bytes));
         }
-        if let Ok(rate) = text.parse::<Rate>() {
+        if let Ok(rate) = trimmed.parse::<Rate>() {
             return of(rate.as_bps() as f64 / 8.0, Dimension::RATE);
         }
-        let share = text.parse::<Probability>().ok()?;
+        let share = trimmed.parse::<Probability>().ok()?;
         Some(Self::number(share.as_f64()))
     }
 

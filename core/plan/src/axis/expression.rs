@@ -226,8 +226,8 @@ impl<'a> Parser<'a> {
             unit => rest.len() - behind.len() + unit,
         };
         let place = self.at..self.at + length;
-        let amount = Amount::read(&rest[..length]);
-        let amount = amount.ok_or_else(|| self.wrong(place, "it is not a number with a unit"))?;
+        let amount = Amount::read(&rest[..length])
+            .ok_or_else(|| self.wrong(place, "it is not a number with a unit"))?;
         self.at += length;
         Ok(Node::Constant(amount))
     }

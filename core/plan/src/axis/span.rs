@@ -143,11 +143,11 @@ fn rounded(value: f64) -> f64 {
 
 /// A number and the unit behind it.
 fn number(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim();
-    let ends = (1..=text.len())
+    let trimmed = text.trim();
+    let ends = (1..=trimmed.len())
         .rev()
-        .filter(|end| text.is_char_boundary(*end));
-    let mut cuts = ends.map(|end| text.split_at(end));
+        .filter(|end| trimmed.is_char_boundary(*end));
+    let mut cuts = ends.map(|end| trimmed.split_at(end));
     cuts.find_map(|(number, unit)| {
         let last = number.chars().last()?;
         let value = (last.is_ascii_digit()).then(|| number.parse::<f64>().ok())??;

@@ -197,7 +197,6 @@ impl Context {
         Stop::After(rest.unwrap_or(DURATION))
     }
 
-    /// Returns the requested send and receive buffer.
     fn buffers(&self, reader: &Reader) -> [Option<Bytes>; 2] {
         let window = reader.buffer("window");
         [("send_buffer", 0), ("receive_buffer", 1)].map(|(key, side)| {
@@ -354,7 +353,6 @@ impl FlowGroup {
         }
     }
 
-    /// Returns the common name of several flows.
     fn group(&self) -> Option<String> {
         let first = self.first as u64 + 1;
         let last = self.first as u64 + self.count;
@@ -366,7 +364,6 @@ impl FlowGroup {
     }
 }
 
-/// Returns when a flow ends, if set.
 fn stop(reader: &Reader) -> Option<Stop> {
     if reader.has("bytes") && reader.has("duration") {
         reader.report_conflict("duration", "bytes", "a flow ends in one way");

@@ -47,8 +47,9 @@ pub(crate) fn host(plan: &Reader, name: &'static str) -> Draft {
 /// Reads a host from its table.
 pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     let names = Profile::ALL.iter().map(|profile| profile.name);
-    let profile = reader.choice("profile", "profile", names, Profile::find);
-    let mut profile = profile.unwrap_or(Profile::MODERN);
+    let mut profile = reader
+        .choice("profile", "profile", names, Profile::find)
+        .unwrap_or(Profile::MODERN);
     let mut settings = Vec::new();
     for entry in reader.entries() {
         if let Some(setting) = SETTINGS.iter().find(|setting| setting.name == entry.key) {
@@ -117,13 +118,14 @@ fn costs(reader: &Reader) -> CpuCosts {
         does_walk,
         "per_byte_queued is more than nothing",
     );
-    let checksum = reader.choice(
-        "checksum",
-        "place for checksums",
-        Checksum::NAMES.into_iter(),
-        Checksum::find,
-    );
-    let checksum = checksum.unwrap_or_default();
+    let checksum = reader
+        .choice(
+            "checksum",
+            "place for checksums",
+            Checksum::NAMES.into_iter(),
+            Checksum::find,
+        )
+        .unwrap_or_default();
     let zero_copy = reader.flag("zero_copy").unwrap_or(false);
     if zero_copy && checksum == Checksum::Copy {
         let why = "there is no copy to compute it in";

@@ -41,8 +41,8 @@ fn combinations(table: &Table, place: &Place, findings: &Findings) -> Vec<Value>
         let levels = axis.levels.iter().enumerate().take(MAX_SERIES + 1);
         let next = done.iter().flat_map(|(table, names)| {
             levels.clone().map(move |(number, level)| {
-                let mut names = names.clone();
-                names.push(Names {
+                let mut longer = names.clone();
+                longer.push(Names {
                     label: level.label.clone(),
                     value: match level.values.first() {
                         Some(Setting::Text(text)) => text.clone(),
@@ -50,7 +50,7 @@ fn combinations(table: &Table, place: &Place, findings: &Findings) -> Vec<Value>
                     },
                     number: number + 1,
                 });
-                (with_level(table, axis, level, place), names)
+                (with_level(table, axis, level, place), longer)
             })
         });
         done = next.take(MAX_SERIES + 1).collect();
@@ -77,7 +77,6 @@ fn combinations(table: &Table, place: &Place, findings: &Findings) -> Vec<Value>
     values
 }
 
-/// Returns the axes and their places in the plan.
 fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
     let elements = match table.value("over").map(|value| &value.kind) {
         Some(ValueKind::Array(elements)) => elements.as_slice(),
@@ -103,7 +102,7 @@ fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
             }
         };
         let mut settings = axis.levels.iter().flat_map(|level| &level.values);
-        let is_computed = settings.any(|one| matches!(one, Setting::Computed(_)));
+        let is_computed = settings.any(|setting| matches!(setting, Setting::Computed(_)));
         if is_computed || !axis.when.is_empty() {
             let message = "a series has neither computed levels nor `when`";
             Diagnostic::error(&element.place, message)
@@ -118,8 +117,8 @@ fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
 
 /// Returns the table with the values of a level added to its `set`.
 fn with_level(table: &Table, axis: &Axis, level: &Level, place: &Place) -> Table {
-    let mut table = table.clone();
-    let mut set = match table.value("set").map(|value| &value.kind) {
+    let mut changed = table.clone();
+    let mut set = match changed.value("set").map(|value| &value.kind) {
         Some(ValueKind::Table(set)) => set.clone(),
         _ => Table::default(),
     };
@@ -133,7 +132,7 @@ fn with_level(table: &Table, axis: &Axis, level: &Level, place: &Place) -> Table
             value: assign::typed(text, place),
         });
     }
-    table.put(Entry {
+    changed.put(Entry {
         key: "set".to_owned(),
         key_place: place.clone(),
         value: Value {
@@ -141,7 +140,7 @@ fn with_level(table: &Table, axis: &Axis, level: &Level, place: &Place) -> Table
             kind: ValueKind::Table(set),
         },
     });
-    table
+    changed
 }
 
 /// Texts of a level for the placeholders of a series.

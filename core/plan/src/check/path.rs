@@ -98,12 +98,15 @@ pub(crate) fn path(plan: &Reader, links: [Option<Hop>; 2], mtu: u32) -> Path {
     let chains = [forward, reverse, sender_link, receiver_link];
     check_names(&chains, reader.findings());
     let delays = chains.iter().flatten().map(|hop| hop.config.one_way_delay);
-    let medium = ethernet.iter();
-    let medium = medium.map(|ethernet| ethernet.medium.delay.saturating_mul(2));
+    let medium = ethernet
+        .iter()
+        .map(|ethernet| ethernet.medium.delay.saturating_mul(2));
     let rtt = sum(delays.chain(medium));
     let places = |hops: [&Vec<Hop>; 2]| -> Vec<Place> {
-        let hops = hops.into_iter().flatten();
-        hops.filter_map(|hop| hop.mark_place.clone()).collect()
+        hops.into_iter()
+            .flatten()
+            .filter_map(|hop| hop.mark_place.clone())
+            .collect()
     };
     let marks = [
         places([&chains[0], &chains[2]]),
@@ -320,8 +323,9 @@ fn models(
     let random = probability
         .filter(|p| p.as_f64() > 0.0)
         .map(LossModel::Bernoulli);
-    let periodic = reader.whole(every);
-    let periodic = periodic.map(|every| LossModel::Periodic { every });
+    let periodic = reader
+        .whole(every)
+        .map(|every| LossModel::Periodic { every });
     let listed = reader.numbers(packets).map(LossModel::Listed);
     let bursts = reader
         .parsed(burst, link_text::bursts)
@@ -418,8 +422,9 @@ fn peak(reader: &Reader, committed: Rate) -> Option<Peak> {
 }
 
 fn rate_source(reader: &Reader) -> Option<RateSource> {
-    let others = ["rate", "rate_schedule", "packet_rate"];
-    let mut others = others.into_iter().filter(|other| reader.has(other));
+    let mut others = ["rate", "rate_schedule", "packet_rate"]
+        .into_iter()
+        .filter(|key| reader.has(key));
     if reader.has("rate_trace")
         && let Some(other) = others.next()
     {

@@ -88,7 +88,6 @@ struct Variations<'a> {
 }
 
 impl Variations<'_> {
-    /// Returns every series and its document.
     fn all(&self, plan: &Reader, tables: &[Value]) -> (Vec<Series>, Vec<Table>) {
         if tables.is_empty() || tables.len() > MAX_SERIES {
             let message = format!("the plan has {} series", tables.len());
@@ -137,7 +136,6 @@ impl Variations<'_> {
         all
     }
 
-    /// Returns the document that the series is read from.
     fn document(&self, reader: &Reader) -> Table {
         let mut document = self.common.clone();
         self.unset(reader, &mut document);
@@ -155,7 +153,7 @@ impl Variations<'_> {
     /// Removes the keys that `unset` of the series lists.
     fn unset(&self, reader: &Reader, document: &mut Table) {
         let places: Vec<Place> = match reader.value("unset").map(|value| &value.kind) {
-            Some(ValueKind::Array(list)) => list.iter().map(|one| one.place.clone()).collect(),
+            Some(ValueKind::Array(list)) => list.iter().map(|key| key.place.clone()).collect(),
             _ => Vec::new(),
         };
         for (key, place) in reader.texts("unset").iter().zip(&places) {

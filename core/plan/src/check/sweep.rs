@@ -36,7 +36,7 @@ pub(super) fn sweep(plan: &Reader) -> Option<Sweep> {
 /// Reads the order of cells or series.
 pub(super) fn order(reader: &Reader) -> Option<&'static str> {
     let orders = ["random", "written"];
-    let find = |name: &str| orders.into_iter().find(|one| *one == name);
+    let find = |name: &str| orders.into_iter().find(|order| *order == name);
     reader.choice("order", "order", orders.into_iter(), find)
 }
 

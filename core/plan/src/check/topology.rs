@@ -220,8 +220,10 @@ impl Graph<'_> {
             }
         }
         let own = ["nodes", "ethernet", "name"];
-        let others = reader.entries().map(|entry| entry.key.as_str());
-        let others = others.filter(|key| keys::LINK.find(key).is_some() && !own.contains(key));
+        let others = reader
+            .entries()
+            .map(|entry| entry.key.as_str())
+            .filter(|key| keys::LINK.find(key).is_some() && !own.contains(key));
         for other in others {
             let why = "an Ethernet is the whole link, for all its nodes";
             reader.report_conflict(other, "ethernet", why);
@@ -276,8 +278,10 @@ impl Graph<'_> {
     fn check_names(&self) {
         let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();
         let hops = self.hops.iter().map(|hop| (hop.name(), hop.name_place()));
-        let media = self.media.iter();
-        let media = media.map(|one| (one.ethernet.medium.name.as_str(), &one.name_place));
+        let media = self
+            .media
+            .iter()
+            .map(|medium| (medium.ethernet.medium.name.as_str(), &medium.name_place));
         for (name, place) in hops.chain(media) {
             if let Some(first) = seen.insert(name, place) {
                 let message = format!("two links are called `{name}`");
@@ -294,8 +298,7 @@ impl Graph<'_> {
     fn check_use(&self, ends: &[Option<Ends>]) {
         let declared = self.nodes.iter().enumerate();
         for (number, node) in declared.filter(|(_, node)| node.draft.is_some()) {
-            let ended = ends.iter().flatten();
-            let mut ended = ended.flat_map(|ends| [ends.from, ends.to]);
+            let mut ended = ends.iter().flatten().flat_map(|ends| [ends.from, ends.to]);
             if !ended.any(|end| end == number) {
                 let message = format!("no flow begins or ends at `{}`", node.name);
                 Diagnostic::warning(self.plan.place_of("node"), message)
@@ -306,7 +309,6 @@ impl Graph<'_> {
         }
     }
 
-    /// Returns ends and routes of a flow.
     fn ends(&self, flow: &Reader) -> Option<Ends> {
         let [from, to] = ["from", "to"].map(|key| {
             if !flow.has(key) {
@@ -449,15 +451,18 @@ impl Graph<'_> {
             return self.hops[link].delay();
         };
         let media = self.media.iter();
-        let mut stations = media.flat_map(|one| one.nodes.iter().map(move |_| one));
+        let mut stations = media.flat_map(|medium| medium.nodes.iter().map(move |_| medium));
         let medium = stations.nth(station);
-        medium.map_or(Duration::ZERO, |one| one.ethernet.medium.delay)
+        medium.map_or(Duration::ZERO, |medium| medium.ethernet.medium.delay)
     }
 
     /// Returns the sum of a route's delays in both directions, access links of its ends included.
     fn round_trip(&self, ends: &Ends) -> Duration {
-        let links = ends.forward.iter().chain(&ends.reverse);
-        let links = links.map(|link| self.delay(*link));
+        let links = ends
+            .forward
+            .iter()
+            .chain(&ends.reverse)
+            .map(|link| self.delay(*link));
         let own = [ends.from, ends.to].into_iter().filter_map(|node| {
             let draft = self.nodes[node].draft.as_ref()?;
             Some(draft.link.as_ref()?.delay())
@@ -492,14 +497,17 @@ impl Graph<'_> {
             .map(|(hop, rtt)| context(rtt).with_limits(hop))
             .collect();
         let begins = |node: &usize| ends.iter().flatten().any(|ends| ends.from == *node);
-        let media = self.media.into_iter().map(|one| {
-            let recovery = |node| one.ethernet.recoveries[usize::from(!begins(node))];
-            SharedMediumConfig {
-                recoveries: one.nodes.iter().map(recovery).collect(),
-                ..one.ethernet.medium
-            }
-        });
-        let media = media.collect();
+        let media = self
+            .media
+            .into_iter()
+            .map(|medium| {
+                let recovery = |node| medium.ethernet.recoveries[usize::from(!begins(node))];
+                SharedMediumConfig {
+                    recoveries: medium.nodes.iter().map(recovery).collect(),
+                    ..medium.ethernet.medium
+                }
+            })
+            .collect();
         let nodes = self.nodes.into_iter().map(|mut node| {
             let link = node.draft.as_mut().and_then(|draft| draft.link.take());
             node.link = link.map(|link| context(rtt).with_limits(link));

@@ -117,7 +117,7 @@ fn inner(kind: Kind) -> Option<(&'static KeyTable, bool)> {
         _ => return None,
     };
     let first = heading.split(" and ").next().unwrap_or(heading);
-    let is_it = |table: &&KeyTable| table.heading.split(", ").any(|one| one == first);
+    let is_it = |table: &&KeyTable| table.heading.split(", ").any(|name| name == first);
     TABLES.iter().find(is_it).map(|table| (table, many))
 }
 

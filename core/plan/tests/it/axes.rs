@@ -175,7 +175,8 @@ fn conditions_compare_quantities_and_words() {
     };
     let holds = |text: &str| {
         let all = Condition::read_all(text, 0).unwrap_or_else(|wrong| panic!("{wrong:?}"));
-        all.iter().all(|one| one.holds(&text_of).unwrap())
+        all.iter()
+            .all(|condition| condition.holds(&text_of).unwrap())
     };
     assert!(holds("path.rtt=20ms and flow.congestion_control=cubic"));
     assert!(holds("path.rtt >= 0.02 s") && !holds("path.rtt > 20 ms"));
@@ -193,7 +194,11 @@ fn a_series_with_axes_is_one_series_for_each_combination() {
          set = {{ \"path.loss\" = 0.1 }}\n"
     );
     let plan = parse("p", text.as_bytes(), &[]).unwrap_or_else(|wrong| panic!("{wrong}"));
-    let names: Vec<&str> = plan.series.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = plan
+        .series
+        .iter()
+        .map(|series| series.name.as_str())
+        .collect();
     assert_eq!(
         names,
         ["w4K-1", "w4K-2", "w4K-3", "w1M-1", "w1M-2", "w1M-3"]
@@ -209,11 +214,15 @@ fn a_series_with_axes_is_one_series_for_each_combination() {
          \"flow.window\" = \"4096 B\", \"path.rtt\" = \"2 ms\" }}\n"
     );
     let out = parse("p", out.as_bytes(), &[]).unwrap();
-    let both = [&plan.series[1], &out.series[0]].map(|one| format!("{:?}", one.scenario));
+    let both = [&plan.series[1], &out.series[0]].map(|series| format!("{:?}", series.scenario));
     assert_eq!(both[0], both[1]);
     let unknown = text.replace("path.rtt =", "path.rt =");
     let wrong = parse("p", unknown.as_bytes(), &[]).unwrap_err();
-    let finding = wrong.list.iter().find(|one| one.nearest.is_some()).unwrap();
+    let finding = wrong
+        .list
+        .iter()
+        .find(|finding| finding.nearest.is_some())
+        .unwrap();
     assert_eq!(finding.nearest.as_deref(), Some("path.rtt"));
     let place = &finding.place.span;
     assert_eq!(&unknown[place.clone()], "path.rt");
@@ -230,11 +239,12 @@ fn a_cell_of_a_template_is_the_plan_with_the_same_overrides() {
     let cell = template.cell(0, &change, &NoFiles).unwrap();
     let all = [&base[..], &change[..]].concat();
     let plan = parse("p", PLAN.as_bytes(), &all).unwrap();
-    let both = [&cell, &plan.series[0]].map(|one| format!("{one:?}"));
+    let both = [&cell, &plan.series[0]].map(|series| format!("{series:?}"));
     assert_eq!(both[0], both[1]);
     assert_eq!(cell.scenario.bdp().unwrap().as_u64(), 500_000);
-    let wrong = template.cell(0, &["path.rtt=40".to_owned()], &NoFiles);
-    let wrong = wrong.unwrap_err();
+    let wrong = template
+        .cell(0, &["path.rtt=40".to_owned()], &NoFiles)
+        .unwrap_err();
     assert_eq!(wrong.text_of(wrong.list[0].place.source), "path.rtt=40");
 }
 

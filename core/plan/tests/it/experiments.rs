@@ -235,14 +235,20 @@ fn high_speed_has_the_path_of_the_slides_and_changes_the_control_alone() {
         format!("{common:?}")
     };
     for kind in ["loss-", "periodic-"] {
-        let of_kind = plan.series.iter().filter(|it| it.name.starts_with(kind));
-        let scenarios: Vec<_> = of_kind.map(|it| &it.scenario).collect();
+        let of_kind = plan
+            .series
+            .iter()
+            .filter(|series| series.name.starts_with(kind));
+        let scenarios: Vec<_> = of_kind.map(|series| &series.scenario).collect();
         assert_eq!(scenarios.len(), 14);
         for scenario in scenarios {
             assert_eq!(scenario.base_rtt(), Duration::from_millis(70));
             let rate = scenario.forward[0].rate;
             assert_eq!(rate, Some(Rate::from_bps(1_000_000_000)));
-            let first = plan.series.iter().find(|it| it.name.starts_with(kind));
+            let first = plan
+                .series
+                .iter()
+                .find(|series| series.name.starts_with(kind));
             assert_eq!(common(scenario), common(&first.expect("one").scenario));
         }
     }

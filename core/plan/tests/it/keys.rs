@@ -56,20 +56,23 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
         ),
         "[[link]]" if ["nodes", "ethernet"].contains(&key) => {
             let nodes = [("nodes", "[\"client\", \"router\"]"), ("ethernet", "{}")];
-            let needs = nodes.into_iter().filter(|(name, _)| *name != key);
-            let needs = needs.map(|(name, value)| format!("{name} = {value}\n"));
+            let needs = nodes
+                .into_iter()
+                .filter(|(name, _)| *name != key)
+                .map(|(name, value)| format!("{name} = {value}\n"));
             let ends = "flow = { from = \"client\", to = \"router\" }\n";
             format!("{head}{ends}[[link]]\n{}{line}", needs.collect::<String>())
         }
         "[[link]]" => {
-            let needs = [("from", "client"), ("to", "router"), ("rate", "")];
-            let needs = needs.map(|(name, value)| match name {
-                "rate" if !["rate", "rate_trace"].contains(&key) => {
-                    "rate = \"1 Gbit/s\"\n".to_owned()
-                }
-                "rate" => String::new(),
-                _ => required(key, name, value),
-            });
+            let needs = [("from", "client"), ("to", "router"), ("rate", "")].map(
+                |(name, value)| match name {
+                    "rate" if !["rate", "rate_trace"].contains(&key) => {
+                        "rate = \"1 Gbit/s\"\n".to_owned()
+                    }
+                    "rate" => String::new(),
+                    _ => required(key, name, value),
+                },
+            );
             let ends = "flow = { from = \"client\", to = \"router\" }\n";
             let back = match key {
                 "one_way" => "[[link]]\nfrom = \"router\"\nto = \"client\"\none_way = true\n",
@@ -78,8 +81,8 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             format!("{head}{ends}[[link]]\n{}{line}{back}", needs.concat())
         }
         "[[flow]]" if ["from", "to", "via", "via_reverse"].contains(&key) => {
-            let ends = [("from", "client"), ("to", "server")];
-            let ends = ends.map(|(name, value)| required(key, name, value));
+            let ends = [("from", "client"), ("to", "server")]
+                .map(|(name, value)| required(key, name, value));
             let links = "link = [{ from = \"client\", to = \"router\" }, \
                          { from = \"router\", to = \"server\" }]\n";
             format!("{head}{links}[[flow]]\n{}{line}", ends.concat())

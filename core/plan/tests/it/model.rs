@@ -411,8 +411,10 @@ fn flows_take_the_fewest_links_or_those_past_the_nodes_of_via() {
     let plan = parse("plan.toml", text.as_bytes(), &[]).unwrap();
     let scenario = &plan.series[0].scenario;
     let names = |links: &[usize]| -> Vec<&str> {
-        let links = links.iter().map(|link| scenario.links[*link].name.as_str());
-        links.collect()
+        links
+            .iter()
+            .map(|link| scenario.links[*link].name.as_str())
+            .collect()
     };
     let [straight, around] = [0, 1].map(|flow| scenario.flows[flow].ends.as_ref().unwrap());
     assert_eq!(names(&straight.forward), ["a-r", "core"]);
@@ -443,8 +445,7 @@ fn acks_take_their_own_nodes_back_where_a_flow_says_so() {
     let scenario = &plan.series[0].scenario;
     let ends = scenario.flows[0].ends.as_ref().unwrap();
     let names = |links: &[usize]| -> Vec<String> {
-        let links = links.iter().map(|link| scenario.link(*link));
-        links.map(|(name, _)| name).collect()
+        links.iter().map(|link| scenario.link(*link).0).collect()
     };
     assert_eq!(names(&ends.forward), ["a-r", "r-b"]);
     assert_eq!(names(&ends.reverse), ["b-s", "s-a"]);
@@ -480,8 +481,10 @@ fn nodes_on_an_ethernet_reach_one_another_each_from_its_own_station() {
     let routes = scenario.flows.iter().map(|flow| {
         let ends = flow.ends.as_ref().unwrap();
         [&ends.forward, &ends.reverse].map(|links| {
-            let links = links.iter().map(|link| scenario.link(*link));
-            links.map(|(name, _)| name).collect::<Vec<_>>()
+            links
+                .iter()
+                .map(|link| scenario.link(*link).0)
+                .collect::<Vec<_>>()
         })
     });
     let routes: Vec<_> = routes.collect();

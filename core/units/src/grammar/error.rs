@@ -170,7 +170,6 @@ impl Quantity {
         }
     }
 
-    /// Returns a description of the valid forms.
     fn form(self) -> String {
         if self == Self::Probability {
             return "a number from 0 to 1, a percentage as in `0.1 %`, or a share as in \

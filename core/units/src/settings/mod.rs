@@ -248,8 +248,10 @@ impl Settings {
         name: &str,
         value: Value,
     ) -> Result<(), SettingsError> {
-        let parameter = parameters.iter().find(|parameter| parameter.name == name);
-        let parameter = parameter.ok_or(SettingsError::Unknown)?;
+        let parameter = parameters
+            .iter()
+            .find(|parameter| parameter.name == name)
+            .ok_or(SettingsError::Unknown)?;
         let is_within = parameter
             .holds(value)
             .ok_or(SettingsError::Kind(parameter))?;

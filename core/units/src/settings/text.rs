@@ -72,8 +72,8 @@ pub fn parts(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     text.split(',').scan(0, |at, part| {
         let begin = *at + (part.len() - part.trim_start().len());
         *at += part.len() + 1;
-        let part = part.trim();
-        Some((part, begin..begin + part.len()))
+        let trimmed = part.trim();
+        Some((trimmed, begin..begin + trimmed.len()))
     })
 }
 
@@ -91,12 +91,12 @@ impl Settings {
         span: Range<usize>,
     ) -> Result<(), TextError> {
         let (name, text) = part.split_once([' ', '=']).unwrap_or((part, ""));
-        let text = text.trim().trim_start_matches('=').trim();
+        let given = text.trim().trim_start_matches('=').trim();
         let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
             return Err(unknown(owner, parameters, part, name, span));
         };
         let kind = parameter.least.kind();
-        let Some(value) = value(parameter, text) else {
+        let Some(value) = value(parameter, given) else {
             let hint = match parameter.default {
                 Some(default) => format!("{kind}, as in \"{name} {default}\""),
                 None => format!("{kind}; {}", parameter.summary),
@@ -122,7 +122,6 @@ impl Settings {
     }
 }
 
-/// Returns the error about a name that is not one of `parameters`.
 fn unknown(
     owner: &str,
     parameters: &'static [Parameter],
@@ -130,7 +129,7 @@ fn unknown(
     name: &str,
     span: Range<usize>,
 ) -> TextError {
-    let names = parameters.iter().map(|one| one.name);
+    let names = parameters.iter().map(|parameter| parameter.name);
     let listed: Vec<&str> = names.clone().collect();
     let hint = match &listed[..] {
         [] => format!("`{owner}` has no settings"),

@@ -162,7 +162,7 @@ impl Reassembly {
 
     /// Gives up a packet before its time.
     pub fn give_up(&mut self, id: DatagramId) {
-        self.datagrams.retain(|one| one.id != id);
+        self.datagrams.retain(|datagram| datagram.id != id);
     }
 
     /// Returns the index of this fragment's packet, which may begin with it.
@@ -173,16 +173,17 @@ impl Reassembly {
             ident: fragment.piece.ident,
             protocol: matches!(endpoints, Endpoints::V4 { .. }).then_some(fragment.piece.protocol),
         };
-        let found = self
-            .datagrams
-            .iter()
-            .rposition(|one| one.key == key && at.saturating_since(one.began) <= LIMIT);
+        let found = self.datagrams.iter().rposition(|datagram| {
+            datagram.key == key && at.saturating_since(datagram.began) <= LIMIT
+        });
         if let Some(index) = found {
             return index;
         }
         if self.datagrams.len() >= MAX_DATAGRAMS {
             let oldest = self.datagrams.pop_front();
-            self.displaced = oldest.filter(|one| !one.is_discarded).map(|one| one.id);
+            self.displaced = oldest
+                .filter(|datagram| !datagram.is_discarded)
+                .map(|datagram| datagram.id);
         }
         self.begun += 1;
         self.datagrams.push_back(Datagram {
@@ -224,7 +225,9 @@ impl Datagram {
             end: end as u16,
             captured: captured as u16,
         };
-        let place = self.pieces.partition_point(|one| one.start < range.start);
+        let place = self
+            .pieces
+            .partition_point(|piece| piece.start < range.start);
         let next = self.pieces.get(place);
         if next.is_some_and(|next| (next.start, next.end) == (range.start, range.end)) {
             return Added::Duplicate;
@@ -250,7 +253,7 @@ impl Datagram {
         debug_assert!(
             self.pieces
                 .iter()
-                .all(|one| one.start < one.end && one.captured <= one.end)
+                .all(|piece| piece.start < piece.end && piece.captured <= piece.end)
                 && self
                     .pieces
                     .windows(2)
@@ -261,7 +264,7 @@ impl Datagram {
         debug_assert_eq!(
             self.pieces
                 .iter()
-                .map(|one| u32::from(one.end - one.start))
+                .map(|piece| u32::from(piece.end - piece.start))
                 .sum::<u32>(),
             self.covered,
             "fragments cover what they have octets for"
@@ -359,7 +362,7 @@ impl Datagram {
             let missing = self
                 .pieces
                 .iter()
-                .map(|one| u32::from(one.end - one.captured));
+                .map(|piece| u32::from(piece.end - piece.captured));
             read.parts_missing = missing.sum::<u32>().min(read.payload_len);
         }
         Ok(read)

@@ -188,11 +188,11 @@ fn tunnels_lead_to_the_innermost_packet() {
 /// Returns an IPv6 packet with extension headers before its TCP.
 fn v6_with(extensions: &[&[u8]], first: u8) -> Vec<u8> {
     let mut packet = ip_packet(V6);
-    let extensions = extensions.concat();
-    let len = (packet.len() - 40 + extensions.len()) as u16;
+    let headers = extensions.concat();
+    let len = (packet.len() - 40 + headers.len()) as u16;
     packet[4..6].copy_from_slice(&len.to_be_bytes());
     packet[6] = first;
-    packet.splice(40..40, extensions);
+    packet.splice(40..40, headers);
     packet
 }
 
@@ -277,12 +277,12 @@ fn a_packet_cut_anywhere_behind_its_fixed_header_gives_all_but_what_is_cut() {
                 );
                 continue;
             }
-            let read = read.unwrap();
-            assert_eq!(read.payload_len, 21);
-            assert_eq!(read.payload.len(), cut.saturating_sub(tcp + 32));
-            assert_eq!(read.has_all_options(), cut >= tcp + 32);
-            assert_eq!(read.timestamps().is_some(), cut >= tcp + 32);
-            assert_eq!(read.tcp_checksum(), ChecksumVerdict::NotCaptured);
+            let segment = read.unwrap();
+            assert_eq!(segment.payload_len, 21);
+            assert_eq!(segment.payload.len(), cut.saturating_sub(tcp + 32));
+            assert_eq!(segment.has_all_options(), cut >= tcp + 32);
+            assert_eq!(segment.timestamps().is_some(), cut >= tcp + 32);
+            assert_eq!(segment.tcp_checksum(), ChecksumVerdict::NotCaptured);
         }
     }
 }

@@ -45,8 +45,12 @@ fn frame(tags: usize, is_v6: bool, numbers: (u32, u32, u16), len: usize) -> Vec<
     };
     let noop = TcpOptionElement::Noop;
     let options = [noop.clone(), noop, TcpOptionElement::Timestamp(seq, ack)];
-    let builder = builder.tcp(40_000, 5_001, seq, window).ack(ack).psh();
-    let builder = builder.options(&options).unwrap();
+    let builder = builder
+        .tcp(40_000, 5_001, seq, window)
+        .ack(ack)
+        .psh()
+        .options(&options)
+        .unwrap();
     let mut octets = Vec::new();
     builder.write(&mut octets, &vec![9; len]).unwrap();
     octets
@@ -76,13 +80,14 @@ proptest! {
         // What etherparse sees in a cut frame we see as well.
         let octets = &whole[..cut.index(whole.len() + 1).max(1)];
         let ours = dissect(LinkType::ETHERNET, octets, whole.len() as u32);
-        let theirs = LaxSlicedPacket::from_ethernet(octets).ok();
-        let theirs = theirs.and_then(|packet| packet.transport);
+        let theirs = LaxSlicedPacket::from_ethernet(octets)
+            .ok()
+            .and_then(|packet| packet.transport);
         if let Some(TransportSlice::Tcp(tcp)) = theirs {
-            let ours = ours.unwrap();
-            prop_assert_eq!(ours.seq.as_u32(), tcp.sequence_number());
-            prop_assert_eq!(ours.payload, tcp.payload());
-            prop_assert_eq!(ours.payload_len as usize, len);
+            let segment = ours.unwrap();
+            prop_assert_eq!(segment.seq.as_u32(), tcp.sequence_number());
+            prop_assert_eq!(segment.payload, tcp.payload());
+            prop_assert_eq!(segment.payload_len as usize, len);
         }
     }
 }

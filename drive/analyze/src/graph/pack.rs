@@ -250,8 +250,9 @@ mod tests {
         for quarter in 0..4 {
             let part = quarter * COUNT / 4..(quarter + 1) * COUNT / 4;
             let points = kept.iter().flat_map(|block| graph.points_of(*block));
-            let losses = points.filter(|point| part.contains(&point.frame) && point.marks != 0);
-            let losses = losses.count();
+            let losses = points
+                .filter(|point| part.contains(&point.frame) && point.marks != 0)
+                .count();
             assert!(
                 losses >= 20,
                 "{losses} in {part:?}, {} blocks",

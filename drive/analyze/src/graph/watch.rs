@@ -180,7 +180,7 @@ fn flags(packet: &Observed) -> u32 {
     let marks = CONTROL
         .iter()
         .filter(|(flag, _)| packet.flags.contains(*flag));
-    marks.fold(0, |all, (_, mark)| all | mark)
+    marks.fold(0, |set, (_, mark)| set | mark)
 }
 
 impl Stream {

@@ -111,7 +111,10 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
 
 /// The intervals that count, short ones joined to the one before.
 fn counted(intervals: &[Interval]) -> Vec<Interval> {
-    let longest = intervals.iter().map(|one| one.seconds).fold(0.0, f64::max);
+    let longest = intervals
+        .iter()
+        .map(|interval| interval.seconds)
+        .fold(0.0, f64::max);
     let mut counted: Vec<Interval> = Vec::new();
     let is_valid = |one: &&Interval| !one.is_omitted && one.seconds > 0.0;
     for interval in intervals.iter().filter(is_valid) {

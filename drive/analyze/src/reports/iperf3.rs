@@ -99,11 +99,13 @@ fn streams(whole: &Value) -> Vec<Stream> {
     for interval in intervals.into_iter().flatten() {
         for stream in interval["streams"].as_array().into_iter().flatten() {
             let socket = stream["socket"].as_u64().unwrap_or(0);
-            let place = streams.iter().position(|known| known.socket == socket);
-            let place = place.unwrap_or_else(|| {
-                streams.push(Stream::new(start, socket, stream));
-                streams.len() - 1
-            });
+            let place = streams
+                .iter()
+                .position(|known| known.socket == socket)
+                .unwrap_or_else(|| {
+                    streams.push(Stream::new(start, socket, stream));
+                    streams.len() - 1
+                });
             streams[place].intervals.push(read_interval(stream));
         }
     }
@@ -140,8 +142,9 @@ impl Stream {
         let test = &start["test_start"];
         let positive = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
         let smss = positive(&start["tcp_mss_default"]).or(positive(&start["tcp_mss"]));
-        let target = test["target_bitrate"].as_f64();
-        let target = target.or(start["target_bitrate"].as_f64());
+        let target = test["target_bitrate"]
+            .as_f64()
+            .or(start["target_bitrate"].as_f64());
         let pacing = positive(&test["fqrate"]).map(|rate| Rate::from_bps(rate as u64));
         Self {
             socket,

@@ -385,8 +385,8 @@ mod tests {
         let row = of(
             "[  7][TX-C]   0.00-1.00   sec  1.5 Gbits  1.5 Gbits/sec  0  1 MBytes (omitted)",
             sender,
-        );
-        let row = row.unwrap();
+        )
+        .unwrap();
         assert_eq!(
             (row.id.as_str(), row.amount, row.is_omitted),
             ("7 TX-C", 1.5e9 / 8.0, true)

@@ -29,7 +29,10 @@ pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
         };
         let ends = format!("{} -> {}", end("local"), end("peer"));
         let step = (End::Sender, Reading::of_words(at, words));
-        match connections.iter_mut().find(|one| one.ends == ends) {
+        match connections
+            .iter_mut()
+            .find(|connection| connection.ends == ends)
+        {
             Some(known) => known.steps.push(step),
             None => connections.push(ReportedConnection {
                 congestion: line["congestion_control"].as_str().map(str::to_owned),

@@ -95,7 +95,7 @@ pub fn report(text: &str) -> Option<Report> {
         .into_iter()
         .filter_map(|connection| explained(connection, source))
         .collect();
-    connections.sort_by_key(|one| std::cmp::Reverse(one.diagnosis.delivered));
+    connections.sort_by_key(|connection| std::cmp::Reverse(connection.diagnosis.delivered));
     Some(Report {
         source,
         connections,
@@ -151,11 +151,13 @@ fn host(at: Instant, cpu: f64) -> HostReading {
 /// Turns a connection that mostly received into one seen from its receiver.
 fn receive(one: &mut ReportedConnection) {
     let grown = |of: fn(&Reading) -> Option<gigatcp_units::Bytes>| {
-        let ends = one.steps.first().zip(one.steps.last());
-        let ends = ends.and_then(|(first, last)| Some((of(&first.1)?, of(&last.1)?)));
-        ends.map_or(0, |(first, last)| last.saturating_sub(first).as_u64())
+        one.steps
+            .first()
+            .zip(one.steps.last())
+            .and_then(|(first, last)| Some((of(&first.1)?, of(&last.1)?)))
+            .map_or(0, |(first, last)| last.saturating_sub(first).as_u64())
     };
-    if grown(|one| one.bytes_received) > grown(|one| one.bytes_acked) {
+    if grown(|reading| reading.bytes_received) > grown(|reading| reading.bytes_acked) {
         one.steps.iter_mut().for_each(|step| step.0 = End::Receiver);
         let ends = one
             .ends

@@ -91,8 +91,8 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
         Some(last) if intervals.is_empty() => vec![*last],
         _ => intervals,
     };
-    let last = last.copied().unwrap_or_default();
-    let rtt = last.rtt_ms.map(|ms| Duration::from_secs_f64(ms / 1e3));
+    let end = last.copied().unwrap_or_default();
+    let rtt = end.rtt_ms.map(|ms| Duration::from_secs_f64(ms / 1e3));
     let window = window(&intervals, rtt);
     let steps = intervals.iter().map(|line| Interval {
         seconds: line.seconds,
@@ -109,7 +109,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     };
     let connection = ReportedConnection {
         steps: readings(&steps, &settings),
-        cpu: last.cpu.map(|percent| Some(percent? / 100.0)),
+        cpu: end.cpu.map(|percent| Some(percent? / 100.0)),
         ..ReportedConnection::new("transmitter -> receiver".to_owned())
     };
     Some((vec![connection], notes))
@@ -120,7 +120,7 @@ fn window(intervals: &[Line], rtt: Option<Duration>) -> Option<Bytes> {
     let rtt = rtt?.as_secs_f64();
     let flights = intervals
         .iter()
-        .map(|one| one.megabytes * MB / one.seconds.max(1e-6) * rtt);
+        .map(|line| line.megabytes * MB / line.seconds.max(1e-6) * rtt);
     let mut flights: Vec<f64> = flights.collect();
     flights.sort_by(f64::total_cmp);
     let median = Bytes::new(*flights.get(flights.len() / 2)? as u64);

@@ -24,8 +24,8 @@ fn bytes(packets: &[Packet]) -> Source {
     Source::bytes("made", pcap(packets))
 }
 
-fn texts<T: Debug>(all: impl IntoIterator<Item = T>) -> Vec<String> {
-    all.into_iter().map(|one| format!("{one:?}")).collect()
+fn texts<T: Debug>(items: impl IntoIterator<Item = T>) -> Vec<String> {
+    items.into_iter().map(|item| format!("{item:?}")).collect()
 }
 
 /// Returns forty connections, and some that continue after their end.
@@ -128,8 +128,8 @@ fn a_capture_that_changed_before_it_is_read_again_is_an_error() {
 fn two_captures_of_one_connection_give_one_answer_in_either_order() {
     let [mut here, there] = both_ends(5000);
     let sources = [bytes(&here), bytes(&there)];
-    for (files, near) in [([0, 1], 0), ([1, 0], 1)] {
-        let files = files.map(|index: usize| sources[index].clone());
+    for (order, near) in [([0, 1], 0), ([1, 0], 1)] {
+        let files = order.map(|index: usize| sources[index].clone());
         let analysis = analyze(&files, &Options::default()).unwrap();
         let answers: Vec<Answer> = analysis.answers().collect();
         let [answer] = &answers[..] else {
@@ -277,13 +277,13 @@ fn progress_grows_to_the_end_of_the_capture_and_one_thread_reports_it() {
             ..Options::default()
         };
         Capture::read(&source, &options).unwrap();
-        let reports = reports.into_inner().unwrap();
-        assert!(reports.len() >= 4, "{}", reports.len());
-        assert!(reports.is_sorted_by_key(|report| (report.packets, report.bytes)));
-        let last = reports.last().unwrap();
+        let reported = reports.into_inner().unwrap();
+        assert!(reported.len() >= 4, "{}", reported.len());
+        assert!(reported.is_sorted_by_key(|report| (report.packets, report.bytes)));
+        let last = reported.last().unwrap();
         assert_eq!((last.packets, last.bytes), (54_000, total));
         assert!(
-            reports
+            reported
                 .iter()
                 .all(|report| report.total_bytes == Some(total))
         );
@@ -328,7 +328,8 @@ fn packets_without_a_file_are_diagnosed_as_those_of_a_file() {
     let connections = analyze_packets(packets);
     assert_eq!(connections.len(), 1);
     let both = [capture.connections(), &connections];
-    let [file, memory] = both.map(|one| format!("{:?}", one.diagnose(0).expect("data")));
+    let [file, memory] =
+        both.map(|connections| format!("{:?}", connections.diagnose(0).expect("data")));
     assert_eq!(file, memory);
 }
 
@@ -341,7 +342,12 @@ fn a_source_can_lack_packets_by_their_numbers() {
     let read = |source: &Source| Capture::read(source, &Options::default()).unwrap();
     let (kept_whole, whole) = (read(&kept), read(&without));
     assert_eq!(kept_whole.segments(), whole.segments());
-    let rate = |capture: &Capture| capture.connections().diagnose(0).map(|one| one.throughput);
+    let rate = |capture: &Capture| {
+        capture
+            .connections()
+            .diagnose(0)
+            .map(|diagnosis| diagnosis.throughput)
+    };
     assert_eq!(rate(&kept_whole), rate(&whole));
     let rows = |source: &Source| summarize(source, &Options::default()).unwrap().connections;
     assert_eq!(rows(&kept)[0].packets, rows(&without)[0].packets);

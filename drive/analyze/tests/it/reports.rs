@@ -82,16 +82,18 @@ fn one_run_of_ss_shows_what_limited_since_the_connection_began() {
 
 #[test]
 fn one_run_of_ss_without_waits_names_no_cause_for_sure() {
-    let text = std::fs::read_to_string(file("once-ss.txt")).unwrap();
-    let text = text.replace(" rwnd_limited:433148ms(98.8%)", "");
+    let text = std::fs::read_to_string(file("once-ss.txt"))
+        .unwrap()
+        .replace(" rwnd_limited:433148ms(98.8%)", "");
     let report = report(&text).unwrap();
     assert!(report.connections[0].diagnosis.is_unsure());
 }
 
 #[test]
 fn one_run_of_ss_with_a_persist_timer_shows_a_reader_that_does_not_read() {
-    let text = std::fs::read_to_string(file("once-ss.txt")).unwrap();
-    let text = text.replace("37:5201       ", "37:5201 timer:(persist,1min20sec,7)");
+    let text = std::fs::read_to_string(file("once-ss.txt"))
+        .unwrap()
+        .replace("37:5201       ", "37:5201 timer:(persist,1min20sec,7)");
     let report = report(&text).unwrap();
     assert_eq!(primary(&report).0, "slow-reader");
     assert!(notes(&report, "persist timer"), "{:?}", report.notes);
@@ -189,7 +191,7 @@ fn the_text_of_iperf_names_the_sender_first_and_datagrams_as_such() {
         ("udp-iperf3.txt", &[]),
     ] {
         let report = read(name);
-        let found = report.connections.iter().map(|one| &one.ends);
+        let found = report.connections.iter().map(|connection| &connection.ends);
         assert_eq!(found.clone().count(), ends.len(), "{name}");
         for ends in ends {
             assert!(
@@ -274,12 +276,14 @@ fn iperf3(bps: f64, window: u64, rtt_us: u64, stream: bool) -> String {
     let intervals: Vec<String> = intervals.collect();
     if stream {
         let event = |name: &str, data: &str| format!("{{\"event\":\"{name}\",\"data\":{data}}}\n");
-        let lines = intervals.iter().map(|one| event("interval", one));
-        let lines: String = lines.collect();
+        let lines: String = intervals
+            .iter()
+            .map(|interval| event("interval", interval))
+            .collect();
         event("start", start) + &lines + &event("end", end)
     } else {
-        let intervals = intervals.join(",");
-        format!(r#"{{"start":{start},"intervals":[{intervals}],"end":{end}}}"#)
+        let joined = intervals.join(",");
+        format!(r#"{{"start":{start},"intervals":[{joined}],"end":{end}}}"#)
     }
 }
 
@@ -296,8 +300,12 @@ fn a_rate_at_a_window_over_rtt_is_told_with_the_window_and_whose_default_it_is()
         let (found, _) = primary(&report);
         assert_eq!(found, "receive-window-limited", "{stream}");
         let first = report.connections[0].diagnosis.primary().unwrap();
-        let evidence: Vec<&str> = first.evidence.iter().map(|one| &*one.text).collect();
-        let evidence = evidence.join("; ");
+        let evidence = first
+            .evidence
+            .iter()
+            .map(|finding| &*finding.text)
+            .collect::<Vec<&str>>()
+            .join("; ");
         assert!(
             evidence.contains("3.15 MB per RTT of 80.0 ms"),
             "{evidence}"

@@ -178,8 +178,8 @@ fn rates_stay_below_the_link_and_above_what_was_achieved() {
         assert!(diagnosis.capacity.rate() >= diagnosis.throughput, "{name}");
         let answer = diagnosis.answer();
         if let Some(gain) = answer.gain {
-            let gain = gain.rate.as_bps() as f64 / 1e6;
-            assert!(gain <= link, "{name}: could reach {gain} Mbit/s");
+            let mbps = gain.rate.as_bps() as f64 / 1e6;
+            assert!(mbps <= link, "{name}: could reach {mbps} Mbit/s");
         }
     }
 }

@@ -90,10 +90,7 @@ const PER_CONNECTION: &str = "type `ss -tino`, which has them for each connectio
 
 /// Name of a text without packets, by its beginning, and what to type instead.
 pub fn resembled(text: &[u8]) -> Option<(&'static str, &'static str)> {
-    let has = |word: &&str| {
-        let word = word.as_bytes();
-        text.windows(word.len()).any(|part| part == word)
-    };
+    let has = |word: &&str| text.windows(word.len()).any(|part| part == word.as_bytes());
     let found = TEXTS.iter().find(|(words, ..)| words.iter().all(has));
     found.map(|&(_, what, hint)| (what, hint))
 }

@@ -94,12 +94,12 @@ pub fn lengths(
         notes.add_amount(NoteKind::CapturedBeyondWire, place, more);
         wire = captured;
     }
-    let wire = wire.saturating_sub(u32::from(fcs_len));
-    if captured < wire {
-        let missing = u64::from(wire - captured);
+    let without_fcs = wire.saturating_sub(u32::from(fcs_len));
+    if captured < without_fcs {
+        let missing = u64::from(without_fcs - captured);
         notes.add_amount(NoteKind::SnapLength, place, missing);
     }
-    (wire, captured.min(wire) as usize)
+    (without_fcs, captured.min(without_fcs) as usize)
 }
 
 /// State that the reader of a format works on.

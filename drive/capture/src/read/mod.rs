@@ -286,10 +286,9 @@ impl CaptureReader {
         let Inner::Text(text) = &mut self.inner else {
             return Ok(None);
         };
-        let found = text.next(&mut self.context);
+        let read = text.next(&mut self.context);
         let resembles = text.resembles;
-        let found = found.map_err(|source| self.read_error(source))?;
-        let Some(found) = found else {
+        let Some(found) = read.map_err(|source| self.read_error(source))? else {
             self.end();
             if self.records() == 0 && self.context.notes.is_empty() {
                 let octets = self.offset();

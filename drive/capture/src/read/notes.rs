@@ -239,7 +239,7 @@ impl Note {
 
     fn add_reason(&mut self, reason: Reason, count: u64) {
         let is_full = self.reasons.len() >= MOST_REASONS;
-        let found = self.reasons.iter_mut().find(|(one, _)| *one == reason);
+        let found = self.reasons.iter_mut().find(|(known, _)| *known == reason);
         match found {
             Some((_, counted)) => *counted += count,
             None if is_full && reason != Reason::OTHER => self.add_reason(Reason::OTHER, count),

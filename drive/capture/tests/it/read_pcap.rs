@@ -346,8 +346,7 @@ proptest! {
         let (records, _) = read_octets(&file);
         let mut oracle = PcapReader::new(&file[..]).unwrap();
         let mut theirs = Vec::new();
-        while let Some(packet) = oracle.next_packet() {
-            let packet = packet.unwrap();
+        while let Some(packet) = oracle.next_packet().map(Result::unwrap) {
             theirs.push((packet.timestamp.as_nanos() as u64, packet.orig_len, packet.data.to_vec()));
         }
         let ours: Vec<_> = records

@@ -52,16 +52,16 @@ fn ether(is_v6: bool) -> [u8; 2] {
 
 /// Returns a UDP header in IPv4; the first two bytes of `front` are the port.
 fn in_udp(front: &[u8], len: usize) -> Vec<u8> {
-    let mut front = front.to_vec();
-    if front[..2] == 2152_u16.to_be_bytes() {
+    let mut headers = front.to_vec();
+    if headers[..2] == 2152_u16.to_be_bytes() {
         // GTP-U counts the bytes behind its first eight.
-        let behind = (front.len() - 10 + len) as u16;
-        front[4..6].copy_from_slice(&behind.to_be_bytes());
+        let behind = (headers.len() - 10 + len) as u16;
+        headers[4..6].copy_from_slice(&behind.to_be_bytes());
     }
-    let (port, front) = front.split_at(2);
-    let len = 8 + front.len() + len;
-    let head = [&[0xc0, 1], port, &(len as u16).to_be_bytes(), &[0, 0]].concat();
-    [&v4_header(17, 20 + len), &head, front].concat()
+    let (port, tunnel) = headers.split_at(2);
+    let length = 8 + tunnel.len() + len;
+    let head = [&[0xc0, 1], port, &(length as u16).to_be_bytes(), &[0, 0]].concat();
+    [&v4_header(17, 20 + length), &head, tunnel].concat()
 }
 
 #[test]

@@ -81,12 +81,12 @@ fn crowd(paths: usize, window: StdDuration) -> Result<(), Any> {
     let late = after
         .iter()
         .filter_map(|shot| shot.directions[0].lateness.quantile(0.99));
-    let late = late.max().unwrap_or_default().as_nanos() as f64 / 1e3;
+    let late_us = late.max().unwrap_or_default().as_nanos() as f64 / 1e3;
     let took =
         |shots: &[Snapshot]| -> f64 { shots.iter().map(|shot| shot.processor.as_secs_f64()).sum() };
     let share = (took(&after) - took(&before)) / window.as_secs_f64() / 2.0 * 100.0;
     println!(
-        "  {paths:5}   {within:5} of {paths:<3}  {:+7.2} %  {:+7.2} %  {:+7.2} %   {late:15.0} us   {share:13.0} %",
+        "  {paths:5}   {within:5} of {paths:<3}  {:+7.2} %  {:+7.2} %  {:+7.2} %   {late_us:15.0} us   {share:13.0} %",
         errors[0],
         errors[errors.len() / 2],
         errors[errors.len() - 1],

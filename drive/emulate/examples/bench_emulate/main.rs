@@ -101,11 +101,11 @@ fn main() -> ExitCode {
 
 /// Returns minimum, median and maximum.
 pub fn spread(values: &[f64]) -> [f64; 3] {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
     [
-        values[0],
-        values[values.len() / 2],
-        values[values.len() - 1],
+        sorted[0],
+        sorted[sorted.len() / 2],
+        sorted[sorted.len() - 1],
     ]
 }

@@ -67,8 +67,9 @@ fn run() -> Result<[f64; 3], Any> {
         ..EmulatorConfig::default()
     };
     let emulator = Emulator::start(&config, None)?;
-    let flows = (0..FLOWS).map(|number| flow(&emulator, number as u16));
-    let flows = flows.collect::<Result<Vec<_>, Any>>()?;
+    let flows = (0..FLOWS)
+        .map(|number| flow(&emulator, number as u16))
+        .collect::<Result<Vec<_>, Any>>()?;
     let received = AtomicU64::new(0);
     let (bits, delays, rtts) = thread::scope(|scope| {
         for (sender, receiver) in &flows {
@@ -100,9 +101,9 @@ fn run() -> Result<[f64; 3], Any> {
         (bits, delays, rtts)
     });
     let late = emulator.stop()?.directions[0].lateness.quantile(0.99);
-    let late = late.unwrap_or_default().as_nanos() as f64 / 1e3;
+    let late_us = late.unwrap_or_default().as_nanos() as f64 / 1e3;
     let figures = [bits / 1e6, spread(&delays)[1], spread(&rtts)[1]];
     let [goodput, delay, rtt] = figures;
-    println!("  {goodput:15.2}   {delay:19.2} ms   {rtt:17.2} ms   {late:22.0} us");
+    println!("  {goodput:15.2}   {delay:19.2} ms   {rtt:17.2} ms   {late_us:22.0} us");
     Ok(figures)
 }

@@ -205,8 +205,10 @@ fn once(
     }
     let progress = Progress::of(&job);
     let records = gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| {});
-    let record = records.map_err(|error| error.to_string())?.pop();
-    let record = record.ok_or(format!("`{}` left no record", series.unwrap_or(&plan.name)))?;
+    let record = records
+        .map_err(|error| error.to_string())?
+        .pop()
+        .ok_or(format!("`{}` left no record", series.unwrap_or(&plan.name)))?;
     Ok(SeriesRecord { repeat, ..record })
 }
 
@@ -224,7 +226,8 @@ fn measure(words: &Words) -> Result<(), String> {
     for series in all.iter().filter(|series| wanted(&series.name)) {
         let mut rows = Rows::new();
         for pairing in &PAIRINGS {
-            if !words.pairings.is_empty() && !words.pairings.iter().any(|one| one == pairing.name) {
+            if !words.pairings.is_empty() && !words.pairings.iter().any(|name| name == pairing.name)
+            {
                 continue;
             }
             let mut figures = Vec::new();

@@ -164,10 +164,12 @@ pub(crate) fn print(found: &[(String, Rows)]) {
     for (ratio, mut each) in RATIOS.iter().zip(all) {
         let [low, high] = ratio.between;
         each.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let inside = each.iter().filter(|one| (low..=high).contains(&one.value));
+        let inside = each
+            .iter()
+            .filter(|measured| (low..=high).contains(&measured.value));
         let surely_not = each
             .iter()
-            .filter(|one| one.is_surely_outside(ratio.between));
+            .filter(|measured| measured.is_surely_outside(ratio.between));
         println!(
             "{:<44} {:7.3} {:7.3} {:7.3}   {} of {} in {low} to {high}; {} outside by more than \
              two standard errors",

@@ -47,9 +47,9 @@ impl Words {
             rate_at_most: Rate::from_bps(1_000_000_000),
             plan: None,
         };
-        let mut words = words.into_iter();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or(format!("`{word}` needs a value"));
+        let mut rest = words.into_iter();
+        while let Some(word) = rest.next() {
+            let mut value = || rest.next().ok_or(format!("`{word}` needs a value"));
             match word.as_str() {
                 "--series" => read.only.push(value()?),
                 "--set" => read.set.push(value()?),
@@ -103,8 +103,10 @@ fn rate(word: &str) -> Result<Rate, String> {
 
 fn percent(word: &str) -> Result<f64, String> {
     let number = word.strip_suffix('%').unwrap_or(word).trim_end();
-    let percent = number.parse::<f64>().ok();
-    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-    let percent = percent.ok_or(format!("`{word}` is no percentage between 0 and 100"))?;
+    let percent = number
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or(format!("`{word}` is no percentage between 0 and 100"))?;
     Ok(percent / 100.0)
 }

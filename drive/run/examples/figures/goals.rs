@@ -48,16 +48,18 @@ struct Goals {
 
 impl Goals {
     fn case(&mut self, name: &str, overrides: &[&str], more: Vec<String>) {
-        let overrides = overrides.iter().map(|&text| text.to_owned());
+        let texts = overrides.iter().map(|&text| text.to_owned());
         self.cases.push(Case {
             name: name.to_owned(),
-            overrides: overrides.chain(more).collect(),
+            overrides: texts.chain(more).collect(),
         });
     }
 
     fn ask(&mut self, case: &str, requirement: Requirement) {
-        let case = case.to_owned();
-        self.goals.push(Goal { case, requirement });
+        self.goals.push(Goal {
+            case: case.to_owned(),
+            requirement,
+        });
     }
 
     fn cubic(&mut self) {
@@ -97,10 +99,10 @@ impl Goals {
             ("CUBIC", 1000, 10),
         ] {
             let path = format!("{control} {rate} Mbit/s {rtt_ms} ms MTU 1500");
-            let control = control.to_lowercase();
+            let name = control.to_lowercase();
             for (what, displaced) in [("in order", false), ("10 % reordered", true)] {
                 let set = vec![
-                    format!("flow.congestion_control={control}"),
+                    format!("flow.congestion_control={name}"),
                     hops(rate, rtt_ms, displaced),
                     format!("path.reverse=[{{ delay = '{} ms' }}]", rtt_ms / 2),
                 ];
@@ -184,7 +186,6 @@ pub fn print(seeds: u32, set: &[String], only: &str) -> Result<(), String> {
 }
 
 impl Goal {
-    /// Returns a line of the table.
     fn line(&self, ran: &BTreeMap<&str, Ran>) -> String {
         let this = &ran[self.case.as_str()];
         let records = this.records.iter();
@@ -258,8 +259,7 @@ impl Goal {
 
 /// Returns the retransmissions per lost packet, whatever the cause of the loss.
 fn retransmissions_per_loss(record: &SeriesRecord) -> f64 {
-    let drops = record.hops.iter();
-    let drops = drops.map(|hop| hop.dropped_packets());
+    let drops = record.hops.iter().map(|hop| hop.dropped_packets());
     record.flows[0].retransmitted_segments as f64 / drops.sum::<u64>() as f64
 }
 

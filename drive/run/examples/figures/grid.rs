@@ -43,7 +43,6 @@ pub fn lines() -> Vec<Line> {
 }
 
 impl Line {
-    /// Returns the four cells.
     fn cases(self) -> [Case; 4] {
         WINDOWS.map(|window| {
             let mut overrides = vec![
@@ -109,7 +108,6 @@ pub fn run(lines: &[Line], set: &[String]) -> Result<Vec<String>, String> {
     Ok(lines.iter().zip(windows).map(text).collect())
 }
 
-/// Returns the text of a cell.
 fn cell_text(cell: &Ran) -> String {
     let (bound, letter) = Bounds::of(&cell.scenario).least();
     let goodput = lab::goodput(&cell.records[0]);

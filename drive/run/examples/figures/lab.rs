@@ -56,16 +56,17 @@ pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, Strin
         ..Job::of(all)
     };
     let progress = Progress::of(&job);
-    let (done, worlds) = (AtomicUsize::new(0), progress.tasks().len());
-    let records = gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| {
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+    let (finished, worlds) = (AtomicUsize::new(0), progress.tasks().len());
+    let mut records = gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| {
+        let done = finished.fetch_add(1, Ordering::Relaxed) + 1;
         if std::io::stderr().is_terminal() {
             let end = if done == worlds { "\r" } else { "" };
             eprint!("\r{done} of {worlds} worlds{end}");
             let _ = std::io::stderr().flush();
         }
-    });
-    let mut records = records.map_err(|error| error.to_string())?.into_iter();
+    })
+    .map_err(|error| error.to_string())?
+    .into_iter();
     let ran = scenarios.into_iter().map(|scenario| Ran {
         scenario,
         records: records.by_ref().take(seeds as usize).collect(),

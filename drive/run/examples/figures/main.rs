@@ -24,11 +24,9 @@ fn options(words: &[String]) -> Result<Options, String> {
         set: Vec::new(),
         only: String::new(),
     };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let value = words
-            .next()
-            .ok_or_else(|| format!("{word} needs a value"))?;
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let value = rest.next().ok_or_else(|| format!("{word} needs a value"))?;
         match word.as_str() {
             "--set" => options.set.push(value.clone()),
             "--only" => options.only.clone_from(value),

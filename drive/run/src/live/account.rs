@@ -194,9 +194,9 @@ impl RoundStart {
                 &self.run_state.path.directions[way].hops,
             );
             let uses = now.iter().enumerate().map(|(index, hop)| {
-                let before = before.get(index).map_or(Duration::ZERO, |hop| hop.busy);
+                let busy_before = before.get(index).map_or(Duration::ZERO, |hop| hop.busy);
                 Use {
-                    busy: stretched(hop.busy.saturating_sub(before)),
+                    busy: stretched(hop.busy.saturating_sub(busy_before)),
                     wait: hop.queueing_delay,
                 }
             });
@@ -204,8 +204,9 @@ impl RoundStart {
         });
         let (local, path) = data.split_at(usize::from(has_link).min(data.len()));
         let busiest = |uses: &[Use]| {
-            let uses = uses.iter().copied();
-            uses.max_by_key(|used| (used.busy, used.wait))
+            uses.iter()
+                .copied()
+                .max_by_key(|used| (used.busy, used.wait))
                 .unwrap_or_default()
         };
         let own = view.delivered.saturating_sub(self.delivered);

@@ -165,9 +165,10 @@ impl<'a> Running<'a> {
     /// Runs the flow until it or the run is over.
     pub(super) fn run(&self) -> Result<ThreadResults, LiveError> {
         thread::scope(|scope| {
-            let writer = thread::Builder::new().name("writer".into());
-            let failed = LiveError::Thread;
-            let writer = writer.spawn_scoped(scope, || self.send()).map_err(failed)?;
+            let writer = thread::Builder::new()
+                .name("writer".into())
+                .spawn_scoped(scope, || self.send())
+                .map_err(LiveError::Thread)?;
             let read = self.receive();
             let written = writer.join();
             let (written, sender_busy) =

@@ -199,8 +199,8 @@ fn run_flows(
         }
         goes_on.store(false, Ordering::SeqCst);
         running.iter().for_each(Running::abort);
-        let threads = threads.map_err(LiveError::Thread)?.into_iter();
-        let results = threads.map(|thread| {
+        let started = threads.map_err(LiveError::Thread)?.into_iter();
+        let results = started.map(|thread| {
             let joined = thread.join();
             joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
@@ -341,7 +341,6 @@ fn run_state(running: &[Running<'_>], testbed: &Testbed) -> RunState {
     }
 }
 
-/// Returns the state of a flow for its account.
 fn view<'a>(flow: &Running<'_>, state: &'a EndState, began: Instant) -> FlowView<'a> {
     FlowView {
         state,

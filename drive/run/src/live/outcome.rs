@@ -75,8 +75,10 @@ pub(super) fn flow_record(
     let began = testbed.emulator.began();
     let since_start = |at: Instant| Instant::ZERO + at.saturating_since(began);
     let end = running.state_at_end().map(|state| since_start(state.at));
-    let receiver = running.receiver.get();
-    let receiver = receiver.and_then(|Opened { end, .. }| end.sample(None));
+    let receiver = running
+        .receiver
+        .get()
+        .and_then(|Opened { end, .. }| end.sample(None));
     let unavailable: &[&str] = match scenario.sender.stack {
         Stack::Kernel => &["fast_retransmits", "loss_events", "mark_reductions"],
         Stack::Engine => &[],
@@ -87,8 +89,12 @@ pub(super) fn flow_record(
     };
     let negotiated = match (&sender, &receiver) {
         (Some(sender), Some(receiver)) => {
-            let largest = samples.iter().map(|sample| sample.rwnd).max();
-            let largest = largest.unwrap_or(Bytes::ZERO).max(sender.rwnd);
+            let largest = samples
+                .iter()
+                .map(|sample| sample.rwnd)
+                .max()
+                .unwrap_or(Bytes::ZERO)
+                .max(sender.rwnd);
             negotiated_options((scenario, running), [sender, receiver], largest)
         }
         _ => Vec::new(),
@@ -250,18 +256,17 @@ fn way_record(
 fn hop_records(way: &Direction, samples: &[LinkSamples], has_link: bool) -> Vec<HopRecord> {
     let hops = way.hops.iter().enumerate().skip(usize::from(has_link));
     hops.map(|(number, hop)| {
-        let samples = samples.get(number).map_or(&[][..], LinkSamples::as_slice);
+        let of_hop = samples.get(number).map_or(&[][..], LinkSamples::as_slice);
         HopRecord {
             queueing_delay_p50_ns: quantile(Some(&hop.sojourns), 0.5),
             queueing_delay_p99_ns: quantile(Some(&hop.sojourns), 0.99),
-            samples: samples.iter().map(hop_sample).collect(),
+            samples: of_hop.iter().map(hop_sample).collect(),
             ..record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilization)
         }
     })
     .collect()
 }
 
-/// Returns the name of a host's TCP.
 fn profile(scenario: &Scenario, side: Side) -> String {
     let host = testbed::host(scenario, side);
     match host.stack {

@@ -116,7 +116,7 @@ impl Testbed {
     }
 
     fn engines_are_first(&self) -> bool {
-        let is_first = |engine: &Engine| engine.counters().is_ok_and(|all| all.is_first);
+        let is_first = |engine: &Engine| engine.counters().is_ok_and(|counters| counters.is_first);
         self.engines.iter().flatten().all(is_first)
     }
 
@@ -167,7 +167,6 @@ fn set_first_threshold(emulator: &Emulator, scenario: &Scenario) -> Result<(), L
     Ok(())
 }
 
-/// Returns an address of that end.
 fn address(ip: IpVersion, side: Side) -> IpAddr {
     let Addresses { v4, v6 } = Addresses::of(side);
     match ip {
@@ -183,8 +182,8 @@ fn address(ip: IpVersion, side: Side) -> IpAddr {
 fn configure_kernel(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError> {
     let profile = &host.profile;
     let range = |start: gigatcp_units::Bytes, most: gigatcp_units::Bytes| {
-        let most = most.as_u64().clamp(4096, i32::MAX as u64);
-        format!("4096 {} {most}", start.as_u64().clamp(4096, most))
+        let max = most.as_u64().clamp(4096, i32::MAX as u64);
+        format!("4096 {} {max}", start.as_u64().clamp(4096, max))
     };
     let wanted = [
         (

@@ -214,11 +214,12 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
     }
 }
 
-/// Returns the costs that are not zero, by key.
 fn costs(costs: &CpuCosts) -> impl Iterator<Item = &'static str> {
-    let named = costs.named().into_iter();
-    let named = named.filter(|(_, cost)| *cost != Picoseconds::default());
-    named.map(|(key, _)| key)
+    costs
+        .named()
+        .into_iter()
+        .filter(|(_, cost)| *cost != Picoseconds::default())
+        .map(|(key, _)| key)
 }
 
 /// Adds the engine's switches that a kernel lacks.

@@ -37,9 +37,9 @@ fn flows(overrides: &[&str]) -> Vec<FlowRecord> {
 }
 
 fn flows_of(plan: &str, overrides: &[&str]) -> Vec<FlowRecord> {
-    let overrides: Vec<String> = overrides.iter().map(|one| (*one).to_owned()).collect();
-    let plan = gigatcp_plan::parse("account", plan.as_bytes(), &overrides);
-    let plan = plan.unwrap_or_else(|wrong| panic!("{overrides:?}: {wrong:?}"));
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    let plan = gigatcp_plan::parse("account", plan.as_bytes(), &overrides)
+        .unwrap_or_else(|wrong| panic!("{overrides:?}: {wrong:?}"));
     let job = Job::of(plan);
     let ran = job.records();
     let mut series = ran.expect("a world that can be built");
@@ -59,9 +59,9 @@ fn share(flow: &FlowRecord, cause: &str) -> f64 {
 }
 
 fn told(flow: &FlowRecord) -> String {
-    let shares = flow.limited_by.iter().map(|one| {
-        let percent = share(flow, &one.cause) * 100.0;
-        format!("{} {percent:.1} %", one.cause)
+    let shares = flow.limited_by.iter().map(|limit| {
+        let percent = share(flow, &limit.cause) * 100.0;
+        format!("{} {percent:.1} %", limit.cause)
     });
     let shares: Vec<String> = shares.collect();
     format!(

@@ -63,7 +63,7 @@ fn a_series_with_few_random_losses_gets_ten_further_seeds_and_no_other_does() {
     assert_eq!(further.random, ["loss at `bottleneck`"]);
     let seeds: Vec<u64> = further.runs.iter().map(|run| run.seed).collect();
     assert_eq!(seeds, (8..=17).collect::<Vec<u64>>());
-    let mut hashes: Vec<&str> = further.runs.iter().map(|it| &*it.event_hash).collect();
+    let mut hashes: Vec<&str> = further.runs.iter().map(|run| &*run.event_hash).collect();
     hashes.sort_unstable();
     hashes.dedup();
     assert_eq!(hashes.len(), 10);
@@ -111,7 +111,10 @@ congestion_control = "{control}"
         let records = records(&job, &progress);
         assert!((1..20).contains(&records[0].flows[0].loss_events));
         let wanted = further::repetitions(&job, &records, &progress);
-        wanted.into_iter().next().map(|one| one.why.random)
+        wanted
+            .into_iter()
+            .next()
+            .map(|repetition| repetition.why.random)
     };
     assert_eq!(wanted("reno", ""), None);
     assert_eq!(wanted("bbr", ""), Some(vec!["draws of `bbr`".into()]));

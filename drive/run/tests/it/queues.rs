@@ -3,14 +3,12 @@
 use gigatcp_record::{HopRecord, SeriesRecord};
 use gigatcp_run::Job;
 
-/// Returns the records of a plan's series.
 fn records(plan: &str) -> Vec<SeriesRecord> {
     let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan");
     let job = Job::of(plan);
     job.records().expect("a run")
 }
 
-/// Returns the median of values.
 fn median(mut values: Vec<u64>) -> f64 {
     values.sort_unstable();
     values[values.len() / 2] as f64

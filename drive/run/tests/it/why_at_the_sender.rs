@@ -18,7 +18,7 @@ fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).expect("a valid plan");
     let job = Job {
-        only: only.iter().map(|one| (*one).to_owned()).collect(),
+        only: only.iter().map(|name| (*name).to_owned()).collect(),
         captures: Some(folder.path().to_path_buf()),
         ..Job::of(plan)
     };
@@ -82,8 +82,11 @@ fn a_window_told_in_units_stands_still_too() {
     let diagnosis = at_sender(plan, &["modern-receiver"], 1).remove(0);
     check(&diagnosis);
     let share = |id: &str| {
-        let found = diagnosis.verdicts.iter().find(|one| one.cause.id == id);
-        found.map_or(0.0, |one| one.time.as_secs_f64()) / diagnosis.duration.as_secs_f64()
+        let found = diagnosis
+            .verdicts
+            .iter()
+            .find(|verdict| verdict.cause.id == id);
+        found.map_or(0.0, |verdict| verdict.time.as_secs_f64()) / diagnosis.duration.as_secs_f64()
     };
     // The pause; the sender's interface behind it is indistinguishable from it.
     let told = diagnosis.limited_by();
@@ -102,9 +105,9 @@ fn what_is_lost_in_a_queue_that_others_fill_too_met_neither_a_policer_nor_chance
             check(&diagnosis);
             // A single loss does not distinguish them.
             let mut verdicts = diagnosis.verdicts.iter();
-            let is_wrong = verdicts.any(|one| match one.cause.id {
+            let is_wrong = verdicts.any(|verdict| match verdict.cause.id {
                 "policer" => true,
-                "random-loss" => one.time * 50 > diagnosis.duration,
+                "random-loss" => verdict.time * 50 > diagnosis.duration,
                 _ => false,
             });
             assert!(!is_wrong, "{path}: {}", diagnosis.limited_by());

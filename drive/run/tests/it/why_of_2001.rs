@@ -161,7 +161,10 @@ fn diagnose(text: &str) -> Diagnosis {
 }
 
 fn verdict<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Verdict {
-    let found = diagnosis.verdicts.iter().find(|one| one.cause.id == id);
+    let found = diagnosis
+        .verdicts
+        .iter()
+        .find(|verdict| verdict.cause.id == id);
     found.unwrap_or_else(|| {
         panic!(
             "no {id} in {}: {}",

@@ -263,8 +263,12 @@ impl Way {
                 && other.options.timestamps == segment.options.timestamps
                 && other.options.sack == segment.options.sack
         };
-        let departure = self.departures.iter().rev().find(is_it);
-        let departure = departure.expect("what passes has departed");
+        let departure = self
+            .departures
+            .iter()
+            .rev()
+            .find(is_it)
+            .expect("what passes has departed");
         let (ident, again, end) = (departure.ident, departure.again, departure.end);
         let len = segment.payload.len;
         let is_copy = self.last_ident == Some(ident);

@@ -78,7 +78,7 @@ fn both<'a>(ours: &'a Ours, index: usize, connection: &'a Connection) -> Both<'a
 
 impl Compared {
     /// Adds the counts of a connection that both have.
-    fn add(&mut self, name: &str, both: Both<'_>, row: &Row, truth: Option<[Truth; 2]>) {
+    fn add(&mut self, name: &str, both: Both<'_>, row: &Row, truths: Option<[Truth; 2]>) {
         let connection = both.connection;
         let client = connection.endpoint(Side::Client);
         let is_a = row.ends[0] == (client.address, client.port);
@@ -86,7 +86,7 @@ impl Compared {
             let from = usize::from((side == Side::Client) != is_a);
             let address = connection.endpoint(side).address.to_string();
             let is_sender = address.starts_with("10.1.") || address.starts_with("fd00:1:");
-            let truth = truth.map(|truth| truth[usize::from(!is_sender)]);
+            let truth = truths.map(|truths| truths[usize::from(!is_sender)]);
             for column in COLUMNS {
                 let theirs = row.count(column.name, from);
                 let detail = &both.details[side as usize];
@@ -189,8 +189,10 @@ fn counts_of_captures_that_debian_has_are_those_of_tcptrace_or_explained() {
         };
         let mut rows = program::rows(&program, path);
         for (index, connection) in table.connections().enumerate() {
-            let ends = Side::BOTH.map(|side| connection.endpoint(side));
-            let ends = ends.map(|end| (end.address, end.port));
+            let ends = Side::BOTH.map(|side| {
+                let end = connection.endpoint(side);
+                (end.address, end.port)
+            });
             let is_it = |row: &Row| row.ends == ends || row.ends == [ends[1], ends[0]];
             // A capture of a kind that tcptrace does not read has no rows.
             if let Some(place) = rows.iter().position(is_it) {

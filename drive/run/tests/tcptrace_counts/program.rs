@@ -18,8 +18,10 @@ pub struct Row {
 impl Row {
     /// Returns a count of a direction, if tcptrace has it.
     pub fn count(&self, name: &str, from: usize) -> Option<&str> {
-        let both = self.counts.get(name);
-        let both = both.unwrap_or_else(|| panic!("tcptrace has no column {name}"));
+        let both = self
+            .counts
+            .get(name)
+            .unwrap_or_else(|| panic!("tcptrace has no column {name}"));
         Some(both[from].as_str()).filter(|text| *text != "NA")
     }
 }
@@ -62,7 +64,7 @@ pub fn rows(program: &Path, path: &Path) -> Vec<Row> {
 fn row(names: &[String], line: &str) -> Option<Row> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     let value = |name: &str| {
-        let index = names.iter().position(|other| other == name)?;
+        let index = names.iter().position(|column| column == name)?;
         values.get(index).copied()
     };
     let end = |host, port| Some((value(host)?.parse().ok()?, value(port)?.parse().ok()?));

@@ -198,7 +198,6 @@ fn ends() -> Vec<Case> {
     ]
 }
 
-/// Returns captures with missing packets.
 fn incomplete() -> Vec<Case> {
     let modern = with(Profile::MODERN);
     let lacking = |name, lacks| Case {

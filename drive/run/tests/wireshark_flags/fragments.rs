@@ -76,12 +76,12 @@ fn in_fragments(from: &Path, to: &Path, harm: Harm) {
         // Complete at the original time, so that answers come after it.
         let last = *late.iter().max().unwrap();
         for (part, late) in parts.into_iter().zip(late) {
-            let at = at.saturating_sub(last - late);
+            let moved = at.saturating_sub(last - late);
             if draw.below(100) < harm.twice {
-                all.push((at, part.clone()));
+                all.push((moved, part.clone()));
             }
             if draw.below(100) >= harm.lost {
-                all.push((at, part));
+                all.push((moved, part));
             }
         }
     }

@@ -36,8 +36,10 @@ pub fn flags(program: &Path, path: &Path) -> BTreeMap<u64, WiresharkFlags> {
 
 fn line(line: &str) -> (u64, WiresharkFlags) {
     let (frame, fields) = line.split_once(';').unwrap();
-    let fields = fields.split(';').zip(NAMES);
-    let set = fields.filter(|(field, _)| !field.is_empty());
+    let set = fields
+        .split(';')
+        .zip(NAMES)
+        .filter(|(field, _)| !field.is_empty());
     (
         frame.parse().unwrap(),
         set.map(|(_, (flag, _))| flag).collect(),

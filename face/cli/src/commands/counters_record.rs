@@ -16,14 +16,16 @@ fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
     let known = diagnosis
         .verdicts
         .iter()
-        .map(|one| (one.cause.id, one.time));
-    let all = known.chain([("unknown", diagnosis.unknown)]);
-    let some = all.filter(|(_, time)| !time.is_zero());
-    some.map(|(cause, time)| CauseShare {
-        cause: cause.to_owned(),
-        spent_ns: time.as_nanos(),
-    })
-    .collect()
+        .map(|verdict| (verdict.cause.id, verdict.time));
+    let shares = known
+        .chain([("unknown", diagnosis.unknown)])
+        .filter(|(_, time)| !time.is_zero());
+    shares
+        .map(|(cause, time)| CauseShare {
+            cause: cause.to_owned(),
+            spent_ns: time.as_nanos(),
+        })
+        .collect()
 }
 
 /// The intervals of one cause each, in order of time.

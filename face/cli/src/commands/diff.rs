@@ -144,7 +144,7 @@ fn pairs<'a>(first: &'a RunRecord, second: &'a RunRecord) -> (Vec<Pair<'a>>, Vec
     let mut pairs = Vec::new();
     let mut unmatched = Vec::new();
     for (name, first) in flows(first) {
-        match others.iter().position(|(other, _)| *other == name) {
+        match others.iter().position(|(second, _)| *second == name) {
             Some(index) => {
                 let (_, second) = others.remove(index);
                 pairs.push(Pair {
@@ -311,7 +311,7 @@ fn value(pairs: &[Pair<'_>], unmatched: &[String]) -> Value {
             "receiver_cpu_fraction": flow.receiver_cpu_fraction,
         })
     };
-    let pairs = pairs.iter().map(|pair| {
+    let compared = pairs.iter().map(|pair| {
         json!({
             "flow": pair.name,
             "a": side(pair.first),
@@ -321,7 +321,7 @@ fn value(pairs: &[Pair<'_>], unmatched: &[String]) -> Value {
     });
     json!({
         "schema": "gigatcp-diff/1",
-        "flows": pairs.collect::<Vec<_>>(),
+        "flows": compared.collect::<Vec<_>>(),
         "unmatched": unmatched,
     })
 }

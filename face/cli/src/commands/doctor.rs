@@ -365,8 +365,8 @@ fn try_each(
         }
         is_good &= !trial.is_left;
         if !arguments.json {
-            let place = place.display().to_string();
-            let summary = trial::summary(before, &trial, &place, changes.count());
+            let undo_file = place.display().to_string();
+            let summary = trial::summary(before, &trial, &undo_file, changes.count());
             if output::print(&summary).is_err() {
                 output::warn(&summary);
             }

@@ -206,8 +206,8 @@ impl Arguments {
                     .hint("a setting is KEY=VALUE; what to run comes after `--`"),
             );
         }
-        let settings = settings.into_iter().cloned().collect();
-        Ok((plans.first().copied().map(Path::new), settings))
+        let plan = plans.first().copied().map(Path::new);
+        Ok((plan, settings.into_iter().cloned().collect()))
     }
 
     /// Checks that there is one path and a command to run. Without `--`, clap takes a command for a
@@ -217,11 +217,11 @@ impl Arguments {
         if self.command.is_empty() {
             let failure = match plan {
                 Some(plan) if PlanFile::find(plan).is_err() => {
-                    let plan = plan.display();
+                    let word = plan.display();
                     Failure::new(format!(
-                        "no command is given: `{plan}` stands where a plan does"
+                        "no command is given: `{word}` stands where a plan does"
                     ))
-                    .hint(format!("what to run comes after `--`, as in `-- {plan}`"))
+                    .hint(format!("what to run comes after `--`, as in `-- {word}`"))
                 }
                 _ => Failure::new("no command is given")
                     .hint("what to run comes after `--`, as in `-- bash`"),
@@ -241,10 +241,10 @@ impl Arguments {
         if options.is_empty() {
             return Ok(());
         }
-        let options = options.join(" and ");
-        let plan = plan.display();
         Err(Failure::new(format!(
-            "{options} cannot change the path of the plan `{plan}`"
+            "{} cannot change the path of the plan `{}`",
+            options.join(" and "),
+            plan.display()
         ))
         .effect("nothing was run")
         .hint("a plan is changed by its keys, as in path.rtt='20 ms'"))

@@ -178,7 +178,9 @@ impl Capture {
             name: &self.name,
             info: &counts.info,
             segments: counts.segments,
-            connections: seen.map(|(one, first)| (one, *first)).collect(),
+            connections: seen
+                .map(|(connection, first)| (connection, *first))
+                .collect(),
             unit_ns: counts.time_unit_ns,
             threads: None,
         }
@@ -239,13 +241,12 @@ fn spoken(name: &str) -> &str {
     if name == "-" { "standard input" } else { name }
 }
 
-/// Returns the error for a capture that cannot be read.
 fn refused(name: &str, error: &ReadError) -> Failure {
     let failure = match error {
         ReadError::Open { .. } => Failure::caused(error),
         _ => Failure::caused(error).within(name),
-    };
-    let failure = failure.effect("nothing was read of it");
+    }
+    .effect("nothing was read of it");
     match error {
         ReadError::NoPackets { resembles, .. } => failure.hint(resembles.map_or(
             "`gigatcp why` reads captures (`tcpdump -w FILE`), the lines of tcpdump and tshark, \

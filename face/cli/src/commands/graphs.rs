@@ -208,8 +208,9 @@ fn resolved(file: &Path) -> PathBuf {
     }
     let folder = file
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+        .canonicalize();
     match (folder, file.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => file.to_owned(),
@@ -327,10 +328,10 @@ fn watch(
     let chosen: Vec<Chosen<'_>> = chosen.collect();
     let begin = |_, connection: &Connection| Drawing(Watch::new(connection, first.unit_ns));
     let graphs = gigatcp_analyze::revisit(source, &options, &chosen, begin)?;
-    let graphs = drawn.iter().zip(graphs).flat_map(|(index, graphs)| {
-        let graphs = graphs.into_iter();
-        graphs.map(|watched| (*index, watched))
-    });
+    let graphs = drawn
+        .iter()
+        .zip(graphs)
+        .flat_map(|(index, graphs)| graphs.into_iter().map(|watched| (*index, watched)));
     Ok(graphs.collect())
 }
 
@@ -380,25 +381,30 @@ fn page<'a>(
     graphs: &'a [(usize, Watched)],
     known: &impl Fn(usize, Side) -> Result<StreamDiagnosis, Failure>,
 ) -> Result<Page<'a>, Failure> {
-    let plotted = graphs.iter().map(|(index, watched)| {
-        let (connection, _) = first.connections[*index];
-        let known = known(*index, watched.side)?;
-        Ok(Plotted {
-            label: format!("{}: {}", index + 1, ends(connection, watched.side)),
-            facts: stream_facts(connection, watched.side),
-            graph: &watched.graph,
-            knows_windows: watched.knows_windows,
-            spans: known.spans,
-            said: known.said,
-            notes: Vec::new(),
+    let mut plotted = graphs
+        .iter()
+        .map(|(index, watched)| {
+            let (connection, _) = first.connections[*index];
+            let known = known(*index, watched.side)?;
+            Ok(Plotted {
+                label: format!("{}: {}", index + 1, ends(connection, watched.side)),
+                facts: stream_facts(connection, watched.side),
+                graph: &watched.graph,
+                knows_windows: watched.knows_windows,
+                spans: known.spans,
+                said: known.said,
+                notes: Vec::new(),
+            })
         })
-    });
-    let mut plotted = plotted.collect::<Result<Vec<_>, Failure>>()?;
+        .collect::<Result<Vec<_>, Failure>>()?;
     // The page opens on the first: a direction with a verdict.
     plotted.sort_by_key(|graph: &Plotted<'_>| graph.said.headline.is_empty());
     let count = first.connections.len();
-    let drawn = graphs.iter().map(|(index, _)| index);
-    let drawn = drawn.collect::<std::collections::BTreeSet<_>>().len();
+    let drawn = graphs
+        .iter()
+        .map(|(index, _)| index)
+        .collect::<std::collections::BTreeSet<_>>()
+        .len();
     let about = if drawn < count {
         format!("{drawn} of {count} connections, the largest first")
     } else {

@@ -207,22 +207,30 @@ fn text(arguments: &Arguments) -> Result<String, Failure> {
                 unknown(
                     name,
                     "profiles",
-                    &names.iter().map(|one| one.name()).collect::<Vec<_>>(),
+                    &names
+                        .iter()
+                        .map(|profile| profile.name())
+                        .collect::<Vec<_>>(),
                 )
             }),
         },
         What::Controls => {
-            let some = named(controls().collect(), name, "controls", |one| one.name)?;
+            let some = named(controls().collect(), name, "controls", |control| {
+                control.name
+            })?;
             Ok(controls_text(&some, is_full || name.is_some()))
         }
         What::Queues => {
-            let some = named(queues().collect(), name, "queues", |one| one.name)?;
+            let some = named(queues().collect(), name, "queues", |queue| queue.name)?;
             Ok(choices_text(some, is_full || name.is_some()))
         }
         What::Applications => {
-            let some = named(applications().collect(), name, "applications", |one| {
-                one.name
-            })?;
+            let some = named(
+                applications().collect(),
+                name,
+                "applications",
+                |application| application.name,
+            )?;
             Ok(choices_text(some, is_full || name.is_some()))
         }
         What::Experiments => Ok(String::new()),
@@ -239,8 +247,11 @@ fn named<T>(
     let Some(name) = name else {
         return Ok(all);
     };
-    let names: Vec<String> = all.iter().map(|one| name_of(one).to_owned()).collect();
-    let some: Vec<T> = all.into_iter().filter(|one| name_of(one) == name).collect();
+    let names: Vec<String> = all.iter().map(|item| name_of(item).to_owned()).collect();
+    let some: Vec<T> = all
+        .into_iter()
+        .filter(|item| name_of(item) == name)
+        .collect();
     match some.is_empty() {
         false => Ok(some),
         true => Err(unknown(
@@ -271,7 +282,7 @@ fn list_experiments(arguments: &Arguments) -> Result<(), Failure> {
         known.names().collect(),
         arguments.name.as_deref(),
         "experiments",
-        |one| one,
+        |name| name,
     )?;
     let places = names
         .into_iter()
@@ -298,15 +309,19 @@ fn places_text(known: &Experiments, experiments: &[Experiment]) -> String {
     };
     let differing: Vec<&str> = experiments
         .iter()
-        .filter(|one| one.differs_from_built_in)
-        .map(|one| one.name.as_str())
+        .filter(|experiment| experiment.differs_from_built_in)
+        .map(|experiment| experiment.name.as_str())
         .collect();
     let differing = match differing[..] {
         [] => String::new(),
         _ => format!("\nnot as built in: {}", differing.join(", ")),
     };
-    let is_built_in = |one: &Experiment| one.source == "built-in";
-    let others = match experiments.iter().filter(|one| is_built_in(one)).count() {
+    let is_built_in = |experiment: &Experiment| experiment.source == "built-in";
+    let others = match experiments
+        .iter()
+        .filter(|experiment| is_built_in(experiment))
+        .count()
+    {
         0 => String::new(),
         count => format!(" ({count} built in)"),
     };
@@ -349,8 +364,12 @@ fn experiments_text(experiments: &[Experiment]) -> String {
             0 => String::new(),
             count => format!("{count} series"),
         };
-        let title = experiment.title.as_ref().or(experiment.error.as_ref());
-        let title = title.map(|text| terminal(text)).unwrap_or_default();
+        let title = experiment
+            .title
+            .as_ref()
+            .or(experiment.error.as_ref())
+            .map(|text| terminal(text))
+            .unwrap_or_default();
         vec![terminal(&experiment.name), count, title]
     };
     let cells: Vec<_> = experiments.iter().map(line).collect();
@@ -441,13 +460,13 @@ fn choices_text(choices: Vec<Choice>, is_full: bool) -> String {
             blank(),
             choice.summary.to_owned(),
         ]);
-        cells.extend(choice.settings.into_iter().map(|one| {
-            let default = one.default.unwrap_or_else(|| "off".to_owned());
+        cells.extend(choice.settings.into_iter().map(|setting| {
+            let default = setting.default.unwrap_or_else(|| "off".to_owned());
             vec![
                 blank(),
-                one.name.to_owned(),
+                setting.name.to_owned(),
                 default,
-                one.summary.to_owned(),
+                setting.summary.to_owned(),
             ]
         }));
     }

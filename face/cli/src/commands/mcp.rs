@@ -149,8 +149,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools: Result<Vec<_>, String> = tools::TOOLS.iter().map(tools::Tool::listed).collect();
-        let tools = tools.map_err(|error| ErrorData::internal_error(error, None))?;
+        let tools = tools::TOOLS
+            .iter()
+            .map(tools::Tool::listed)
+            .collect::<Result<Vec<_>, String>>()
+            .map_err(|error| ErrorData::internal_error(error, None))?;
         Ok(ListToolsResult::with_all_items(tools))
     }
 

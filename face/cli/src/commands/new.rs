@@ -41,13 +41,16 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let name = &arguments.name;
     let experiments = Experiments::known();
-    let place = experiments.find(name);
-    let place = place.ok_or_else(|| plan_file::no_experiment(name, &experiments))?;
+    let place = experiments
+        .find(name)
+        .ok_or_else(|| plan_file::no_experiment(name, &experiments))?;
     let files = files(&place).map_err(|error| {
         Failure::io("read the files of the experiment", &error).effect("nothing was copied")
     })?;
-    let directory = arguments.directory.clone();
-    let directory = directory.unwrap_or_else(|| PathBuf::from(name));
+    let directory = arguments
+        .directory
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(name));
     let mut targets = files.iter().map(|(name, _)| directory.join(name));
     if let Some(existing) = targets.find(|target| target.exists()) {
         return Err(Failure::new(format!("{} exists", existing.display()))
@@ -74,7 +77,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// A file's name and content.
 type Content = (String, Vec<u8>);
 
-/// Returns the files of an experiment.
 fn files(place: &Place) -> io::Result<Vec<Content>> {
     let directory = match place {
         Place::BuiltIn(known) => {

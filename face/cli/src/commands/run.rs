@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use clap_complete::engine::ArgValueCompleter;
 use gigatcp_plan::{Flow, Plan};
-use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
+use gigatcp_record::{FurtherRecord, RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
 use gigatcp_run::further::{self, Repetition};
 use gigatcp_run::run::RunError;
@@ -212,8 +212,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let started = Instant::now();
     let progress = Progress::of(&job);
     let wanted = progress.tasks().len();
-    let series = execute(arguments, &job, &progress, &interrupt);
-    let mut series = series.inspect_err(|_| interrupt.wait_if_aborted())?;
+    let mut series = execute(arguments, &job, &progress, &interrupt)
+        .inspect_err(|_| interrupt.wait_if_aborted())?;
     if repeats_itself(arguments, &job) {
         let further = execute_further(arguments, &job, &progress, &interrupt, &mut series);
         further.inspect_err(|_| interrupt.wait_if_aborted())?;
@@ -237,8 +237,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     say_end(&record, wanted, started, interrupt.signal());
     let report = Report::new(&record, published.as_ref());
-    let stored = store_all(arguments, &report, &named, folder, &interrupt);
-    let stored = stored.inspect_err(|_| interrupt.wait_if_aborted());
+    let stored = store_all(arguments, &report, &named, folder, &interrupt)
+        .inspect_err(|_| interrupt.wait_if_aborted());
     // Measured results are shown even if they cannot be stored.
     let shown = show(arguments, &report, stored.as_deref().ok());
     stored?;
@@ -277,10 +277,15 @@ fn store_named(folder: &ResultDirectory, named: &BTreeMap<String, String>) -> Re
     })
 }
 
+fn further(record: &RunRecord) -> impl Iterator<Item = &FurtherRecord> {
+    let series = record.series.iter();
+    series.filter_map(|series| series.further.as_ref())
+}
+
 /// Whether the user stopped the further seeds; everything else is complete.
 fn is_cut(record: &RunRecord) -> bool {
-    let mut further = record.series.iter().filter_map(|one| one.further.as_ref());
-    further.any(|one| one.ended_by == "interrupt")
+    let mut further = further(record);
+    further.any(|further| further.ended_by == "interrupt")
 }
 
 /// Returns the job: the plan, its series and the number of runs.
@@ -312,7 +317,7 @@ fn draw_first_flow(plan: &mut Plan, chosen: &[String]) {
         return;
     }
     let mut series = plan.series.iter_mut();
-    let first = series.find(|one| chosen.is_empty() || chosen.contains(&one.name));
+    let first = series.find(|series| chosen.is_empty() || chosen.contains(&series.name));
     let flow = first.and_then(|series| series.scenario.flows.first_mut());
     flow.into_iter()
         .for_each(|flow| flow.time_sequence = Some(true));
@@ -430,7 +435,10 @@ fn execute_further(
 
 /// Says why series are run with further seeds.
 fn why_further(wanted: &[Repetition<'_>]) -> String {
-    let events = wanted.iter().map(|one| one.why.loss_events).min();
+    let events = wanted
+        .iter()
+        .map(|repetition| repetition.why.loss_events)
+        .min();
     let events = output::counted(events.unwrap_or(0), "loss event");
     let who = match wanted {
         [one] => format!("{} saw {events}", one.name()),
@@ -456,12 +464,14 @@ fn watched<T: Send>(
     work: impl FnOnce(&(dyn Fn(&SeriesRecord) + Sync)) -> Result<T, RunError> + Send,
 ) -> Result<T, Failure> {
     let threads = threads(arguments.jobs, progress.tasks().len());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| {
-        Failure::new(format!("cannot start {threads} threads: {error}"))
-            .effect("nothing was run")
-            .hint("fewer at the same time: `--jobs 1`")
-    })?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| {
+            Failure::new(format!("cannot start {threads} threads: {error}"))
+                .effect("nothing was run")
+                .hint("fewer at the same time: `--jobs 1`")
+        })?;
     let on_terminal = output::draws_progress();
     let run = |on_done: &(dyn Fn(&SeriesRecord) + Sync)| pool.install(|| work(on_done));
     // A simulation that detects an internal fault panics; none of its state is used afterwards.
@@ -525,9 +535,8 @@ pub(crate) fn quoted(text: &str) -> String {
 fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<Signal>) {
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let took = human_duration(Duration::from_nanos(nanos));
-    let further = record.series.iter().filter_map(|one| one.further.as_ref());
-    let further: usize = further.map(|one| one.runs.len()).sum();
-    let runs = output::counted((wanted + further) as u64, "run");
+    let added: usize = further(record).map(|further| further.runs.len()).sum();
+    let runs = output::counted((wanted + added) as u64, "run");
     let Some(signal) = signal.filter(|_| record.partial) else {
         return output::say(&format!("{runs} in {took}\n"));
     };
@@ -583,8 +592,8 @@ fn show(arguments: &Arguments, report: &Report<'_>, folder: Option<&Path>) -> Re
             return output::print_json(report.run);
         };
         let record = folder.join("run.json");
-        let file = File::open(&record);
-        let file = file.map_err(|error| Failure::io("read what was just stored", &error))?;
+        let file = File::open(&record)
+            .map_err(|error| Failure::io("read what was just stored", &error))?;
         output::say(&format!("stored in {}", folder.display()));
         return output::print_all(file);
     }

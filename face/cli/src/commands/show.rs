@@ -101,11 +101,12 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let given = &arguments.sweep;
     let is_question = given.join(gigatcp_sweep::stored_question::FILE).exists();
-    let directory = match is_question {
-        true => Some(given.clone()),
-        false => sweep::newest(given),
+    let found = if is_question {
+        Some(given.clone())
+    } else {
+        sweep::newest(given)
     };
-    let directory = directory.ok_or_else(|| {
+    let directory = found.ok_or_else(|| {
         Failure::new(format!("{} has no sweep", given.display()))
             .effect("nothing is shown")
             .hint("the directory that `gigatcp sweep` names, as in `gigatcp show runs/my-sweep`")
@@ -136,9 +137,12 @@ pub(crate) fn show(sweep: &Sweep, view: &Arguments, command: &str) -> Result<(),
         None => 0..0,
     };
     let draws = batches.map(|batch| {
-        let drawn = sweep.space().drawn(batch);
-        let drawn = drawn.map(|(key, value)| format!("{key}={value}"));
-        drawn.collect::<Vec<_>>().join("  ")
+        sweep
+            .space()
+            .drawn(batch)
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join("  ")
     });
     let draws: Vec<String> = draws.collect();
     let theory = (column.name == "goodput_bps").then(|| find_metric("theory_bps"));
@@ -217,7 +221,6 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::io(&format!("write {}", path.display()), &error))
 }
 
-/// Returns the index of the factor with this name.
 fn factor(grid: &Grid, name: &str) -> Result<usize, Failure> {
     let names: Vec<&str> = grid
         .scales
@@ -251,8 +254,11 @@ struct JsonCell<'a> {
 
 fn json<'a>(grid: &'a Grid, unit: &'a str) -> Json<'a> {
     let cells = grid.arms.iter().map(|arm| {
-        let levels = arm.levels.iter().enumerate();
-        let levels = levels.map(|(factor, level)| level.map(|_| grid.label(factor, *level)));
+        let levels = arm
+            .levels
+            .iter()
+            .enumerate()
+            .map(|(factor, level)| level.map(|_| grid.label(factor, *level)));
         let values = arm
             .values
             .iter()

@@ -148,8 +148,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         file.text().as_bytes(),
         &arguments.overrides,
         &file,
-    );
-    let template = template.map_err(|findings| Failure::Plan(Box::new(findings)))?;
+    )
+    .map_err(|findings| Failure::Plan(Box::new(findings)))?;
     let question = Question::of(&plan, &section(arguments)?, arguments.seed);
     column(&question.metric)?;
     Design::read(&question.design).map_err(refused)?;
@@ -225,12 +225,14 @@ fn section(arguments: &Arguments) -> Result<Section, Failure> {
     };
     if let Some(text) = &arguments.until {
         let (name, share) = text.rsplit_once('=').unwrap_or(("", text));
-        let share = share.trim().parse::<gigatcp_units::Probability>();
-        let share = share.map_err(|error| {
-            Failure::new(format!("--until {text}: {error}"))
-                .effect("nothing was run")
-                .hint("a metric and a share of its mean, as in `--until goodput_bps=2%`")
-        })?;
+        let share = share
+            .trim()
+            .parse::<gigatcp_units::Probability>()
+            .map_err(|error| {
+                Failure::new(format!("--until {text}: {error}"))
+                    .effect("nothing was run")
+                    .hint("a metric and a share of its mean, as in `--until goodput_bps=2%`")
+            })?;
         section.until = Some(share.as_f64());
         if !name.is_empty() {
             section.metric = Some(column(name.trim())?.name.to_owned());
@@ -251,8 +253,10 @@ pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
 
 /// Returns version and fingerprint of this program: results of other builds are not reused.
 pub(crate) fn version() -> Result<String, Failure> {
-    let hash = std::env::current_exe().and_then(File::open).and_then(hash);
-    let hash = hash.map_err(|error| Failure::io("read this program", &error))?;
+    let hash = std::env::current_exe()
+        .and_then(File::open)
+        .and_then(hash)
+        .map_err(|error| Failure::io("read this program", &error))?;
     Ok(format!("{}-{hash:016x}", env!("CARGO_PKG_VERSION")))
 }
 
@@ -340,8 +344,8 @@ fn execute(arguments: &Arguments, sweep: &Sweep, interrupt: &Interrupt) -> Resul
         is_over.store(true, Ordering::Relaxed);
         painter.thread().unpark();
         ran
-    });
-    let ran = ran.map_err(|error| unwritable(&error))?;
+    })
+    .map_err(|error| unwritable(&error))?;
     let [known, done, failed] = [&progress.known, &progress.done, &progress.failed]
         .map(|count| count.load(Ordering::Relaxed));
     let failed = match failed {

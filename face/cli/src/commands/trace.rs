@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let to = resolve(arguments)?;
     let interrupt = Interrupt::listen()?;
     let stops = || interrupt.signal().is_some();
-    let there = gigatcp_meter::trace(to.ip(), &stops);
-    let there = there.map_err(|error| Failure::io(&format!("trace {}", to.ip()), &error))?;
+    let there = gigatcp_meter::trace(to.ip(), &stops)
+        .map_err(|error| Failure::io(&format!("trace {}", to.ip()), &error))?;
     let is_asked = !arguments.forward && !stops();
     let back = is_asked.then(|| gigatcp_meter::reverse(to));
     if arguments.json {
@@ -76,12 +76,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn resolve(arguments: &Arguments) -> Result<SocketAddr, Failure> {
     let host = &arguments.host;
-    let addresses = (host.as_str(), arguments.port).to_socket_addrs();
-    let mut addresses = addresses.map_err(|error| {
-        Failure::new(format!("`{host}` cannot be resolved: {error}"))
-            .effect("nothing was traced")
-            .hint("check the name, or give an address")
-    })?;
+    let mut addresses = (host.as_str(), arguments.port)
+        .to_socket_addrs()
+        .map_err(|error| {
+            Failure::new(format!("`{host}` cannot be resolved: {error}"))
+                .effect("nothing was traced")
+                .hint("check the name, or give an address")
+        })?;
     let is_allowed = |address: &SocketAddr| match (arguments.version4, arguments.version6) {
         (true, _) => address.is_ipv4(),
         (_, true) => address.is_ipv6(),

@@ -99,10 +99,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     check_keys(&[&arguments.set[..], &arguments.known[..]].concat())?;
     let name = terminal(&arguments.files[0].display().to_string());
     let index = arguments.connection.map(|number| number as usize - 1);
-    let transfer = read(&arguments.files, index)?;
-    let transfer = transfer.map_err(|reason| no_data(&name, &reason))?;
-    let model = transfer.model(&arguments.known);
-    let model = model.map_err(|reason| no_data(&name, &reason))?;
+    let transfer = read(&arguments.files, index)?.map_err(|reason| no_data(&name, &reason))?;
+    let model = transfer
+        .model(&arguments.known)
+        .map_err(|reason| no_data(&name, &reason))?;
     if arguments.plan {
         output::print(&model.plan())?;
         return Ok(Outcome::Done);
@@ -112,8 +112,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.best {
         predictions.extend(transfer.best(&arguments.known).map_err(unpredicted)?);
     }
-    let limits = transfer.limits(&arguments.set, &arguments.known);
-    let limits = limits.map_err(unpredicted)?;
+    let limits = transfer
+        .limits(&arguments.set, &arguments.known)
+        .map_err(unpredicted)?;
     if arguments.json {
         output::print_json(&document(&transfer, &predictions, &limits))?;
     } else if arguments.limits {
@@ -196,7 +197,7 @@ fn together_and_alone(
     }
     wanted
         .into_iter()
-        .map(|one| transfer.predict(one, known))
+        .map(|change| transfer.predict(change, known))
         .collect()
 }
 
@@ -299,7 +300,7 @@ fn document(transfer: &Transfer, predictions: &[Prediction], limits: &[LimitedRa
             "rtt_p50_s": diagnosis.quantities.rtt.as_secs_f64(),
         },
         "predictions": predictions.iter().map(prediction_json).collect::<Vec<Value>>(),
-        "runs": predictions.iter().map(|one| one.runs).sum::<usize>(),
+        "runs": predictions.iter().map(|prediction| prediction.runs).sum::<usize>(),
         "schema": SCHEMA,
     })
 }

@@ -383,7 +383,7 @@ impl Request<'_> {
     /// analyzed jointly.
     fn answer_json(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
         flows::check_captures(files)?;
-        let bare = bare.iter().map(|run| Ok(Listed::Run(run.json())));
+        let runs = bare.iter().map(|run| Ok(Listed::Run(run.json())));
         if self.arguments.is_joined() {
             let both = [self.load(&files[0])?, self.load(&files[1])?];
             let both = [&both[0], &both[1]];
@@ -391,31 +391,37 @@ impl Request<'_> {
                 .try_for_each(|loaded| self.finish(loaded))?;
             let pairs = self.join(both)?;
             let order = Order::of(&both, &pairs, true);
-            let joined = Diagnosed::all(&both, &pairs, order.shown()).filter_map(|diagnosed| {
-                let joined = |one| json::joined(both, &one, self.arguments.verbose);
-                diagnosed.map_err(Failure::from).map(joined).transpose()
-            });
-            let joined = joined.collect::<Result<_, _>>()?;
+            let joined = Diagnosed::all(&both, &pairs, order.shown())
+                .filter_map(|diagnosed| {
+                    diagnosed
+                        .map_err(Failure::from)
+                        .map(|pair| json::joined(both, &pair, self.arguments.verbose))
+                        .transpose()
+                })
+                .collect::<Result<_, _>>()?;
             let captures = both.iter().enumerate().map(|(capture, loaded)| {
                 let joined = pairs.iter().map(|pair| pair.indices[capture]).collect();
                 Ok(Listed::Both(json::Listed { loaded, joined }))
             });
-            let all = Each::new(bare.chain(captures));
-            return output::print_json(&json::Document::new(&all, joined));
+            let listed = Each::new(runs.chain(captures));
+            return output::print_json(&json::Document::new(&listed, joined));
         }
         // Nothing is written if the first one cannot be read.
-        let mut files = files.iter();
         let load = |file: &PathBuf| {
             let loaded = self.load(file)?;
             self.finish(&loaded)?;
             Ok::<_, Failure>(loaded)
         };
-        let first = files.next().map(load).transpose()?;
-        let rest = files.map(load);
-        let loaded = first.into_iter().map(Ok).chain(rest);
-        let all = Each::new(bare.chain(loaded.map(|one| Ok(Listed::One(Box::new(one?))))));
-        let printed = output::print_json(&json::Document::new(&all, Vec::new()));
-        all.failed().and(printed)
+        let mut unread = files.iter();
+        let first = unread.next().map(load).transpose()?;
+        let captures = first
+            .into_iter()
+            .map(Ok)
+            .chain(unread.map(load))
+            .map(|loaded| Ok(Listed::One(Box::new(loaded?))));
+        let listed = Each::new(runs.chain(captures));
+        let printed = output::print_json(&json::Document::new(&listed, Vec::new()));
+        listed.failed().and(printed)
     }
 
     /// Returns the options for reading captures. Captures that are joined are held completely.
@@ -630,15 +636,17 @@ pub(super) fn lowercase_first(sentence: &str) -> String {
 fn known(loaded: &AnsweredCapture, index: usize, side: Side) -> Result<StreamDiagnosis, Failure> {
     let capture = &loaded.capture;
     let connections = capture.connections();
-    let diagnosis = capture.diagnose(index)?;
-    let diagnosis = diagnosis.filter(|diagnosis| diagnosis.sender == side);
+    let diagnosis = capture
+        .diagnose(index)?
+        .filter(|diagnosis| diagnosis.sender == side);
     let (Some(connection), Some(diagnosis)) = (connections.connection(index), diagnosis) else {
         return Ok(StreamDiagnosis::default());
     };
     let spans = diagnosis.spans.iter().map(|span| {
         let cause = span.cause.and_then(|cause| CAUSES.get(cause));
         let mut verdicts = diagnosis.verdicts.iter();
-        let verdict = verdicts.find(|verdict| cause.is_some_and(|it| it.id == verdict.cause.id));
+        let verdict =
+            verdicts.find(|verdict| cause.is_some_and(|cause| cause.id == verdict.cause.id));
         let from_ns = span
             .start
             .saturating_since(connection.first_at())
@@ -649,7 +657,7 @@ fn known(loaded: &AnsweredCapture, index: usize, side: Side) -> Result<StreamDia
             name: cause.map_or("unknown", |cause| cause.id).into(),
             text: match (cause, verdict) {
                 (None, _) => UNKNOWN.into(),
-                (_, verdict) => verdict.map_or_else(String::new, |one| one.finding.clone()),
+                (_, verdict) => verdict.map_or_else(String::new, |verdict| verdict.finding.clone()),
             },
         }
     });

@@ -127,8 +127,8 @@ impl Page<'_> {
             "clock": "time since the first packet",
             "graphs": graphs,
             "marks": Point::mark_names(),
-        });
-        let data = data.to_string();
+        })
+        .to_string();
         let _ = writeln!(
             out,
             "<script type=\"application/json\" id=\"data\">{}</script>",

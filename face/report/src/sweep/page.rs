@@ -100,8 +100,10 @@ impl SweepReport<'_> {
             self.cell_name(lowest.1)
         );
         let effects = Effects::of(self.grid).ok();
-        let alone = effects.iter().flat_map(|effects| &effects.sources);
-        let alone = alone.filter(|source| source.factors.len() == 1);
+        let alone = effects
+            .iter()
+            .flat_map(|effects| &effects.sources)
+            .filter(|source| source.factors.len() == 1);
         if let Some(most) = alone.max_by(|a, b| a.share.total_cmp(&b.share)) {
             let axis = &self.grid.scales[most.factors[0]].name;
             let share = percent(most.share);
@@ -113,9 +115,12 @@ impl SweepReport<'_> {
     /// Returns the levels of a cell on the axes that vary.
     fn cell_name(&self, arm: ArmRef<'_>) -> String {
         let varying = self.varying();
-        let named = varying.iter().take(NAMED_AXES);
-        let named = named.map(|factor| self.level(*factor, arm.levels[*factor]));
-        let mut name = named.collect::<Vec<_>>().join(", ");
+        let mut name = varying
+            .iter()
+            .take(NAMED_AXES)
+            .map(|factor| self.level(*factor, arm.levels[*factor]))
+            .collect::<Vec<_>>()
+            .join(", ");
         if varying.len() > NAMED_AXES {
             name.push_str(" \u{2026}");
         }
@@ -151,13 +156,14 @@ impl SweepReport<'_> {
             });
             let levels: String = levels.collect();
             let summary = Summary::of(arm.values);
-            let text = summary.map_or("-".to_owned(), |one| with_interval(&one, scale));
+            let text = summary.map_or("-".to_owned(), |summary| with_interval(&summary, scale));
             let (mean, half) = text.split_once(" \u{b1} ").unwrap_or((&text, "-"));
-            let value = |value: Option<f64>, text: &str| match value.filter(|one| one.is_finite()) {
-                Some(value) => format!("<td data-value=\"{value}\">{text}</td>"),
-                None => format!("<td>{text}</td>"),
-            };
-            let mean = value(summary.map(|one| one.mean), mean);
+            let value =
+                |value: Option<f64>, text: &str| match value.filter(|number| number.is_finite()) {
+                    Some(value) => format!("<td data-value=\"{value}\">{text}</td>"),
+                    None => format!("<td>{text}</td>"),
+                };
+            let mean = value(summary.map(|summary| summary.mean), mean);
             let half = match has_intervals {
                 true => value(
                     summary.and_then(|summary| summary.half_width(CONFIDENCE)),

@@ -74,8 +74,10 @@ impl SweepReport<'_> {
     pub fn plots(&self) -> Vec<Plot> {
         let both = |make: &dyn Fn(f64) -> Option<Plot>| {
             let [wide, narrow] = WIDTHS.map(make);
-            let narrow = narrow.map(|plot| plot.element);
-            wide.map(|plot| Plot { narrow, ..plot })
+            wide.map(|plot| Plot {
+                narrow: narrow.map(|plot| plot.element),
+                ..plot
+            })
         };
         let all = [
             both(&|wide| self.lines(wide)),
@@ -122,11 +124,11 @@ impl SweepReport<'_> {
     fn lines(&self, wide: f64) -> Option<Plot> {
         let along = self.along()?;
         let others = self.varying().into_iter();
-        let others: Vec<usize> = others.filter(|one| *one != along.factor).collect();
+        let others: Vec<usize> = others.filter(|factor| *factor != along.factor).collect();
         let curves = self.curves(&others);
         let panels: Vec<usize> = others
             .into_iter()
-            .filter(|one| Some(*one) != curves)
+            .filter(|factor| Some(*factor) != curves)
             .collect();
         let mut rows = panels.clone();
         rows.extend(curves);
@@ -164,9 +166,11 @@ impl SweepReport<'_> {
         for (number, panel) in groups.iter().enumerate() {
             let (column, line) = (number % columns, number / columns);
             let corner = (size.0 * column as f64, legend + size.1 * line as f64);
-            let names = panels.iter().zip(&panel.levels);
-            let names = names.map(|(factor, level)| self.level(*factor, *level));
-            let titles: Vec<String> = names.collect();
+            let titles: Vec<String> = panels
+                .iter()
+                .zip(&panel.levels)
+                .map(|(factor, level)| self.level(*factor, *level))
+                .collect();
             let frame = self.frame(&mut svg, (corner, size, head), &titles, &along, &pivot);
             if let Some(theory) = &theory {
                 self.theory(&mut svg, theory, panel, &along, &frame);
@@ -309,12 +313,17 @@ impl SweepReport<'_> {
     ) -> (Axis, Axis) {
         let unit = self.scale();
         let summaries = pivot.cells.iter().flat_map(|(_, cells)| cells);
-        let bounds = summaries.filter_map(|cell| cell.summary).flat_map(|one| {
-            let (low, high) = ends(&one);
-            [low / unit.factor, high / unit.factor]
-        });
-        let means = pivot.cells.iter().flat_map(|(_, cells)| cells);
-        let means = means.filter_map(|cell| Some(cell.summary?.mean / unit.factor));
+        let bounds = summaries
+            .filter_map(|cell| cell.summary)
+            .flat_map(|summary| {
+                let (low, high) = ends(&summary);
+                [low / unit.factor, high / unit.factor]
+            });
+        let means = pivot
+            .cells
+            .iter()
+            .flat_map(|(_, cells)| cells)
+            .filter_map(|cell| Some(cell.summary?.mean / unit.factor));
         let most = MOST_ABOVE * means.fold(0.0, f64::max);
         // An interval of two runs that differ would press all lines to the foot.
         let bounds: Vec<f64> = bounds.map(|value| value.min(most)).chain([0.0]).collect();
@@ -362,7 +371,7 @@ impl SweepReport<'_> {
             .iter()
             .flat_map(|(_, cells)| cells)
             .filter_map(|cell| cell.summary);
-        let means: Vec<f64> = means.map(|one| one.mean).collect();
+        let means: Vec<f64> = means.map(|summary| summary.mean).collect();
         let shade = Axis::new(&means, false, 0.0, 1.0);
         let labels = self.grid.scales[row].labels.iter();
         let longest = labels.map(|label| label.chars().count()).max()?;
@@ -438,8 +447,7 @@ impl SweepReport<'_> {
     ) {
         let scale = self.scale();
         let value = super::with_interval(summary, scale);
-        let title = format!("{name}: {value} {}", scale.unit);
-        let title = title.as_str();
+        let title = &*format!("{name}: {value} {}", scale.unit);
         svg.tile(
             corner,
             (size.0 - 1.0, size.1 - 1.0),
@@ -516,7 +524,6 @@ impl SweepReport<'_> {
     }
 }
 
-/// Returns whether a pivot has any value.
 fn has_values(pivot: &Pivot) -> bool {
     let mut cells = pivot.cells.iter().flat_map(|(_, cells)| cells);
     cells.any(|cell| cell.summary.is_some())

@@ -43,8 +43,11 @@ pub(super) struct Axis {
 impl Axis {
     /// Returns an axis over `values`, drawn between two positions.
     pub(super) fn new(values: &[f64], is_log: bool, from: f64, to: f64) -> Self {
-        let finite = values.iter().copied().filter(|value| value.is_finite());
-        let finite = finite.filter(|value| !is_log || *value > 0.0);
+        let finite = values
+            .iter()
+            .copied()
+            .filter(|value| value.is_finite())
+            .filter(|value| !is_log || *value > 0.0);
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))
         });
@@ -248,6 +251,6 @@ pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans
     stroke-width:1.8}.dotted{stroke-dasharray:2 4}.cell{stroke:var(--c0);stroke-width:1.2}.cell~text{paint-order:stroke;stroke:var(--paper);stroke-width:3px}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
 
 fn points(places: &[(f64, f64)]) -> String {
-    let places = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
-    places.collect::<Vec<_>>().join(" ")
+    let pairs = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
+    pairs.collect::<Vec<_>>().join(" ")
 }

@@ -75,7 +75,6 @@ impl Section {
 }
 
 impl Figure {
-    /// Returns the row of this figure.
     fn row(self, key: &'static str, what: &'static str, source: impl Into<String>) -> Row {
         Row {
             key,
@@ -249,10 +248,12 @@ fn after_loss(path: &Path, budget: &PathBudget) -> Section {
         "a(w), b(w) of RFC 3649".to_owned(),
         "13.42 * RTT, Kelly 2003".to_owned(),
     ];
-    let rows = controls(budget).into_iter().zip(sources);
-    let rows = rows.map(|((key, what, budget), source)| {
-        Figure::Time(budget.refill.time).row(key, what, source)
-    });
+    let rows = controls(budget)
+        .into_iter()
+        .zip(sources)
+        .map(|((key, what, budget), source)| {
+            Figure::Time(budget.refill.time).row(key, what, source)
+        });
     Section {
         title: "from one loss at W until the window is W again".to_owned(),
         key: "after_loss",
@@ -344,7 +345,6 @@ fn with_window(path: &Path, window: Bytes) -> Section {
     }
 }
 
-/// Returns the duration of a transfer.
 fn transfer(path: &Path, data: Bytes) -> Section {
     let time = path.completion_time(data);
     Section {

@@ -176,8 +176,7 @@ Limited by the receive window (figure) for 90 % of the transfer
     fn text_has_each_word_of_the_answer_once() {
         let answer = answer();
         let text = lines_with("", &answer);
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let words = words.join(" ");
+        let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
         let lines = answer.lines().into_iter().map(|(_, line)| line);
         for line in lines.chain([answer.sentence.clone()]) {
             assert_eq!(words.matches(&line).count(), 1, "{line}");

@@ -77,9 +77,11 @@ fn lost(verdict: &Verdict) -> Option<String> {
 /// Returns the answer and its verdicts for the page of graphs.
 pub fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
     let answer = diagnosis.answer();
-    let lines = answer.lines().into_iter();
-    let lines = lines.chain(label.lines(diagnosis));
-    let lines = lines.map(|(label, text)| (label.to_owned(), text));
+    let lines = answer
+        .lines()
+        .into_iter()
+        .chain(label.lines(diagnosis))
+        .map(|(label, text)| (label.to_owned(), text));
     let verdicts = diagnosis.verdicts.iter();
     DiagnosisText {
         lines: lines.collect(),

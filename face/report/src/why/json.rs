@@ -97,17 +97,19 @@ impl Serialize for Listed<'_> {
 /// Returns what became of connections without data, one entry for each kind.
 fn without_data(capture: &Capture) -> Vec<Value> {
     let connections = capture.connections();
-    let kinds = connections.without_data().into_iter();
-    let kinds = kinds.filter_map(|(kind, indices)| {
-        let first = *indices.first()?;
-        Some(json!({
-            "count": indices.len(),
-            "connection": first + 1,
-            "outcome": kind.name(),
-            "sentence": connections.no_data(first)?.sentence(),
-        }))
-    });
-    kinds.collect()
+    connections
+        .without_data()
+        .into_iter()
+        .filter_map(|(kind, indices)| {
+            let first = *indices.first()?;
+            Some(json!({
+                "count": indices.len(),
+                "connection": first + 1,
+                "outcome": kind.name(),
+                "sentence": connections.no_data(first)?.sentence(),
+            }))
+        })
+        .collect()
 }
 
 /// Returns the answer for a connection in two captures.
@@ -183,8 +185,9 @@ pub fn diagnosed(diagnosis: &Diagnosis, is_verbose: bool) -> Value {
     });
     if is_verbose {
         let verdicts = diagnosis.verdicts.iter();
-        let verdicts = verdicts.map(|one| verdict(one, diagnosis.fix_of(one)));
-        value["verdicts"] = verdicts.collect();
+        value["verdicts"] = verdicts
+            .map(|found| verdict(found, diagnosis.fix_of(found)))
+            .collect();
         value["spans"] = diagnosis.spans.iter().map(span).collect();
         value["unknown_ns"] = diagnosis.unknown.as_nanos().into();
     }

@@ -128,13 +128,16 @@ impl Diagnosed {
         places: &'a [Place],
     ) -> impl Iterator<Item = Result<Self, Error>> + 'a {
         let pair_of = move |place: &Place| {
-            let mut pairs = pairs.iter();
-            pairs.find(|pair| pair.near == place.capture && pair.indices[pair.near] == place.index)
+            pairs
+                .iter()
+                .find(|pair| pair.near == place.capture && pair.indices[pair.near] == place.index)
         };
         let alone = |capture: usize| {
-            let places = places.iter().filter(|place| place.capture == capture);
-            let alone = places.filter(|place| pair_of(place).is_none());
-            alone.map(|place| place.index).collect()
+            places
+                .iter()
+                .filter(|place| place.capture == capture && pair_of(place).is_none())
+                .map(|place| place.index)
+                .collect()
         };
         let mut alone: Vec<_> = captures
             .iter()

@@ -45,13 +45,14 @@ impl Order {
         for (capture, loaded) in captures.iter().enumerate() {
             let connections = loaded.capture.connections();
             let is_far = |index: &usize| {
-                let mut pairs = pairs.iter();
-                pairs.any(|pair| pair.near != capture && pair.indices[capture] == *index)
+                pairs
+                    .iter()
+                    .any(|pair| pair.near != capture && pair.indices[capture] == *index)
             };
             let all = loaded.candidates();
             ranked.extend(
                 all.into_iter()
-                    .filter(|one| !is_far(one))
+                    .filter(|index| !is_far(index))
                     .map(|index| Place {
                         capture,
                         index,

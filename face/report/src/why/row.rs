@@ -24,20 +24,20 @@ pub fn put(row: &SummaryRow, index: usize, out: &mut String) {
     let mut line = Line { out };
     line.right(&(index + 1).to_string(), 6);
     line.right(&row.packets.to_string(), 8);
-    let shown = row.diagnosis.as_ref().map(|one| {
+    let shown = row.diagnosis.as_ref().map(|found| {
         [
-            human_bytes(one.delivered),
-            human_duration(one.duration),
-            human_rate(one.throughput),
-            human_duration(one.min_rtt),
+            human_bytes(found.delivered),
+            human_duration(found.duration),
+            human_rate(found.throughput),
+            human_duration(found.min_rtt),
         ]
     });
     for (column, width) in [9, 8, 12, 10].into_iter().enumerate() {
-        let text = shown.as_ref().map_or(NOTHING, |all| &all[column]);
+        let text = shown.as_ref().map_or(NOTHING, |cells| &cells[column]);
         line.right(text, width);
     }
     line.right(&row.retransmitted.to_string(), 7);
-    let cause = row.diagnosis.as_ref().map(|one| one.primary.as_ref());
+    let cause = row.diagnosis.as_ref().map(|found| found.primary.as_ref());
     let name = match cause {
         None => NOTHING,
         Some(None) => "unknown",

@@ -182,7 +182,6 @@ fn row_of(captures: &[&AnsweredCapture], answer: &Diagnosed) -> Option<SummaryRo
     })
 }
 
-/// Returns the identification of a connection.
 fn label(
     captures: &[&AnsweredCapture],
     one: &Diagnosed,
@@ -195,8 +194,10 @@ fn label(
     let sender = one.diagnosis.sender;
     let here = captured(one.diagnosis.capture_point);
     let there = one.far.map(|far| {
-        let point = captures[far.capture].capture.connections();
-        let point = point.diagnose(far.index);
+        let point = captures[far.capture]
+            .capture
+            .connections()
+            .diagnose(far.index);
         captured(point.map_or(CapturePoint::Unknown, |found| found.capture_point))
     });
     let number = one.index + 1;
@@ -266,7 +267,7 @@ impl Points {
         let mut pairs: Vec<[usize; 2]> = Vec::new();
         for alike in self.named.values() {
             for (index, place) in alike.iter().enumerate() {
-                pairs.extend(alike[index + 1..].iter().map(|other| [*place, *other]));
+                pairs.extend(alike[index + 1..].iter().map(|later| [*place, *later]));
             }
         }
         for pair in &mut pairs {

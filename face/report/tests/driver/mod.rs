@@ -194,9 +194,9 @@ impl Browser {
         let mut reader = BufReader::new(stream);
         let mut length = 0;
         loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).expect("a header");
-            let line = line.trim().to_ascii_lowercase();
+            let mut read = String::new();
+            reader.read_line(&mut read).expect("a header");
+            let line = read.trim().to_ascii_lowercase();
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse().expect("a length");
             }

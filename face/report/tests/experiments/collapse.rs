@@ -46,8 +46,10 @@ fn share_of_transmissions(series: &str) -> f64 {
     let mut again = 0;
     for flow in flows(series) {
         let from = (COUNTED.0 * 1_000_000_000).saturating_sub(flow.clock_start_ns);
-        let counted = flow.intervals.iter();
-        let counted = counted.filter(|interval| interval.start_ns >= from);
+        let counted = flow
+            .intervals
+            .iter()
+            .filter(|interval| interval.start_ns >= from);
         again += counted
             .map(|interval| interval.retransmitted_segments)
             .sum::<u64>();

@@ -205,7 +205,7 @@ fn synchronized(series: &str) -> f64 {
             let others = times
                 .iter()
                 .enumerate()
-                .filter(|(other, _)| *other != number);
+                .filter(|(place, _)| *place != number);
             near += others
                 .filter(|(_, times)| times.iter().any(is_near))
                 .count();

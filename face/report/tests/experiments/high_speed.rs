@@ -14,8 +14,7 @@ const WINDOW: f64 = 8e6;
 fn experiment() -> &'static Experiment {
     static EXPERIMENT: OnceLock<Experiment> = OnceLock::new();
     EXPERIMENT.get_or_init(|| {
-        let series = ["reno", "highspeed", "scalable", "cubic"].map(|name| format!("loss-{name}"));
-        let series = series.each_ref().map(String::as_str);
+        let series = ["loss-reno", "loss-highspeed", "loss-scalable", "loss-cubic"];
         Experiment::run_short("high-speed", &series, &["duration=12 s"])
     })
 }

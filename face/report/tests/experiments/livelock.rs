@@ -184,9 +184,12 @@ fn a_cheaper_drop_sustains_528_with_a_small_loss_and_still_jumps_at_650() {
 fn what_was_published_of_datagrams_stands_beside_them() {
     let experiment = experiment();
     experiment.assert_published_series_are_run();
-    let text = experiment.series_text("sox-528-drop-35");
     let line = "published (E23): 528 Mbit/s sent, 3 to 4 % lost; this run: 3.5 %";
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = experiment
+        .series_text("sox-528-drop-35")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     assert!(text.contains(line), "{text}");
 }
 

@@ -81,7 +81,7 @@ fn limited_slow_start_takes_longest_to_fill_a_deep_queue_and_hystart_of_linux_do
     ];
     let median = |series: &str| delays(series, "bulk").0;
     let limited = median("deep-cubic-limited");
-    assert!(others.map(median).iter().all(|other| *other > limited));
+    assert!(others.map(median).iter().all(|delay| *delay > limited));
     assert_eq!(
         experiment()
             .flow("deep-cubic-limited")

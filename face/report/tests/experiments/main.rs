@@ -50,7 +50,6 @@ impl Files for Near<'_> {
     }
 }
 
-/// Returns the directory of an experiment, and its plan.
 fn plan_of(name: &str) -> (PathBuf, Plan) {
     plan_with(name, &[])
 }
@@ -155,8 +154,11 @@ impl Experiment {
 
     /// Returns our rate divided by the middle of the published rates.
     fn ratio(&self, series: &str) -> f64 {
-        let record = self.records.iter().find(|record| record.name == series);
-        let record = record.unwrap_or_else(|| panic!("no series {series}"));
+        let record = self
+            .records
+            .iter()
+            .find(|record| record.name == series)
+            .unwrap_or_else(|| panic!("no series {series}"));
         let published = self.published().matching(record, &self.records);
         let average = published.and_then(|published| published.average());
         let theirs = average.unwrap_or_else(|| panic!("nothing published for {series}"));

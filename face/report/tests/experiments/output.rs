@@ -8,7 +8,6 @@ use gigatcp_report::Report;
 use crate::Experiment;
 
 impl Experiment {
-    /// Returns the record of the whole run.
     fn record(&self) -> RunRecord {
         RunRecord {
             schema: SCHEMA.to_owned(),
@@ -97,8 +96,8 @@ fn every_experiment_has_its_whole_output_here_but_those_of_running_kernels() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/experiments/snapshots");
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     for entry in std::fs::read_dir(experiments).expect("the experiments") {
-        let name = entry.expect("an entry").file_name();
-        let name = name.to_str().expect("a name");
+        let file_name = entry.expect("an entry").file_name();
+        let name = file_name.to_str().expect("a name");
         let is_live = ["duel", "fink-today"].contains(&name);
         let snapshot = tests.join(format!("experiments__output__{name}.snap"));
         assert_eq!(snapshot.exists(), !is_live, "{name}");

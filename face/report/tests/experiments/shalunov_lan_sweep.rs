@@ -115,8 +115,8 @@ fn the_rows_that_miss_are_where_the_readme_says() {
 #[test]
 fn larger_windows_are_never_slower_without_a_processor() {
     for kind in ["plain", "scaled"] {
-        let rates = ["4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K"];
-        let rates = rates.map(|size| experiment().rate(&format!("{kind}-{size}")));
+        let rates = ["4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K"]
+            .map(|size| experiment().rate(&format!("{kind}-{size}")));
         println!("{rates:.1?}");
         assert!(rates.windows(2).all(|pair| pair[1] >= pair[0] * 0.999));
     }

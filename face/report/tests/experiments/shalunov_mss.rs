@@ -34,8 +34,10 @@ fn the_plateaus_of_rfc_1191_are_the_payloads_of_the_trace() {
 #[test]
 fn segments_that_are_smaller_than_both_syns_allow_are_said() {
     let said = &experiment().flow("from-the-new-route").negotiated;
-    let size = said.iter().find(|said| said.what == "segment size");
-    let size = size.expect("it differs");
+    let size = said
+        .iter()
+        .find(|said| said.what == "segment size")
+        .expect("it differs");
     assert_eq!(size.effective, "segments of 1448 B");
     let other = &experiment().flow("to-the-new-route").negotiated;
     assert!(other.iter().all(|said| said.what != "segment size"));

@@ -32,9 +32,12 @@ fn a_hundred_reno_flows_lose_an_eighth_more_than_elsewhere_and_share_better() {
 fn a_single_flow_is_limited_by_its_receive_window() {
     let record = record("single-flow", "single-flow");
     let flow = &record.flows[0];
-    let window = flow.limited_by.iter();
-    let window = window.filter(|one| one.cause == "receive-window-limited");
-    let spent: u64 = window.map(|one| one.spent_ns).sum();
+    let spent: u64 = flow
+        .limited_by
+        .iter()
+        .filter(|share| share.cause == "receive-window-limited")
+        .map(|share| share.spent_ns)
+        .sum();
     assert!((8_800_000_000..9_200_000_000).contains(&spent), "{spent}");
     for line in &flow.intervals[1..] {
         let gbps = line.bytes as f64 * 8.0 / 1e9;

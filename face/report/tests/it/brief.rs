@@ -79,8 +79,8 @@ fn a_run_fits_a_screen_and_names_what_limited_each_series() {
         let columns = ["series", "published", "Mbit/s", "ratio", "retrans"];
         assert_eq!(named[..5], columns, "{screen}");
         let last = format!("\nseries-{} ", count - 1);
-        let line = &screen[screen.find(&last).expect("what was published is kept")..];
-        let line = line.lines().nth(1).expect("a line");
+        let published = &screen[screen.find(&last).expect("what was published is kept")..];
+        let line = published.lines().nth(1).expect("a line");
         assert!(line.contains("limited") && line.contains("100.0"), "{line}");
     }
 }
@@ -93,10 +93,10 @@ fn a_run_of_one_connection_begins_with_its_rate_and_what_limited_it() {
         .split_once("\n\n")
         .expect("overrides, then the answer");
     assert_eq!(changes, "changed by --set: seed=2007");
-    let answer = answer.lines().next().expect("a line");
+    let first = answer.lines().next().expect("a line");
     assert!(
-        answer.contains("bit/s, ") && answer.ends_with("% of the time"),
-        "{answer}"
+        first.contains("bit/s, ") && first.ends_with("% of the time"),
+        "{first}"
     );
     assert!(screen.contains(" s = ") && !screen.contains("path, in order"));
 }

@@ -40,8 +40,10 @@ fn grid() -> Grid {
 fn changed(grid: Grid, change: impl FnOnce(&mut Vec<Arm>)) -> Grid {
     let mut arms: Vec<Arm> = grid.arms.iter().map(Arm::from).collect();
     change(&mut arms);
-    let arms = arms.into_iter().collect();
-    Grid { arms, ..grid }
+    Grid {
+        arms: arms.into_iter().collect(),
+        ..grid
+    }
 }
 
 fn report(grid: &Grid) -> SweepReport<'_> {
@@ -107,8 +109,11 @@ fn failures_and_missing_runs_are_said_and_effects_are_not_made_up() {
         missing: 3,
         ..report(&grid)
     };
-    let text = report.text(&View::default());
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = report
+        .text(&View::default())
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     for said in [
         "6 cells, 24 runs, 5 failed, 3 not run yet",
         "(1 failed)",
@@ -274,8 +279,11 @@ fn batches_have_their_variances_and_what_each_drew() {
         draws: &draws,
         ..report(&grid)
     };
-    let text = report.text(&View::default());
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = report
+        .text(&View::default())
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     for said in [
         "2 batches of 2: mean of the batches, standard deviation within and between",
         "108.0 ± 88.9 within 1.414 between 9.849 98.0 % p 0.010",

@@ -148,9 +148,11 @@ fn further_seeds_and_theory_stand_in_the_table_and_are_explained_below_it() {
     let report = Report::new(&run, None);
     let text = report.text_summary();
     let line = |what: &str| {
-        let line = text.lines().find(|line| line.contains(what));
-        let line = line.unwrap_or_else(|| panic!("no {what} in\n{text}"));
-        let words = line.split_whitespace();
+        let words = text
+            .lines()
+            .find(|line| line.contains(what))
+            .unwrap_or_else(|| panic!("no {what} in\n{text}"))
+            .split_whitespace();
         words.rev().nth(4).expect("five columns").to_owned()
     };
     assert_eq!(line("median of 3"), "2.0");

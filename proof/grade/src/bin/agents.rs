@@ -135,7 +135,7 @@ impl Conclusion {
 /// The script.
 fn conclude(case: &CaseDir, gigatcp: &Path) -> Result<Conclusion, String> {
     let file = |place: Place| {
-        let found = case.captures.iter().find(|(other, _)| *other == place)?;
+        let found = case.captures.iter().find(|(point, _)| *point == place)?;
         Some(found.1.file_name()?.to_string_lossy().into_owned())
     };
     let (Some(near), Some(far)) = (file(Place::Sender), file(Place::Receiver)) else {
@@ -176,8 +176,7 @@ fn largest(table: &str) -> Option<u64> {
 fn bytes_of(row: &str, heading: &str) -> f64 {
     let column = |name: &str| {
         let end = heading.find(name)? + name.len();
-        let words = row.get(..end)?.trim_end();
-        let mut words = words.split_whitespace().rev();
+        let mut words = row.get(..end)?.split_whitespace().rev();
         let (unit, number) = (words.next()?, words.next()?);
         let factor = match unit {
             "B" => 1.0,
@@ -235,8 +234,9 @@ impl Session {
         read.map_err(|error| format!("the server: {error}"))?;
         let answer: Value =
             serde_json::from_str(&line).map_err(|error| format!("`{line}`: {error}"))?;
-        let text = answer["result"]["content"][0]["text"].as_str();
-        let text = text.ok_or_else(|| format!("no text in {answer}"))?;
+        let text = answer["result"]["content"][0]["text"]
+            .as_str()
+            .ok_or_else(|| format!("no text in {answer}"))?;
         if text.len() > MAX_ANSWER {
             return Err(format!("{tool}: an answer of {} bytes", text.len()));
         }

@@ -72,7 +72,7 @@ fn main() -> ExitCode {
                     verdict
                         .evidence
                         .iter()
-                        .for_each(|one| println!("    {}", one.text));
+                        .for_each(|evidence| println!("    {}", evidence.text));
                 }
             }
         }
@@ -189,10 +189,10 @@ fn fit(kernels: &Path, tests: &Path, writes: bool) -> Result<(), String> {
             let of = || {
                 outcomes
                     .iter()
-                    .filter(|one| one.0 == known && (one.1.seed > 40) == is_kernel)
+                    .filter(|outcome| outcome.0 == known && (outcome.1.seed > 40) == is_kernel)
             };
-            let right = of().filter(|one| one.4).count();
-            let before = of().filter(|one| one.5).count();
+            let right = of().filter(|outcome| outcome.4).count();
+            let before = of().filter(|outcome| outcome.5).count();
             println!(
                 "{known:?} kernels {is_kernel}: {right} of {} (weights in use {before})",
                 of().count()
@@ -213,12 +213,14 @@ fn fit(kernels: &Path, tests: &Path, writes: bool) -> Result<(), String> {
     for is_coarse in [false, true] {
         let mut of: Vec<_> = outcomes
             .iter()
-            .filter(|one| (one.0 == Known::Report) == is_coarse && one.0 != Known::Receiver)
+            .filter(|outcome| {
+                (outcome.0 == Known::Report) == is_coarse && outcome.0 != Known::Receiver
+            })
             .collect();
         of.sort_by(|a, b| a.3.total_cmp(&b.3));
         for bin in of.chunks(of.len().div_ceil(8).max(1)) {
-            let right = bin.iter().filter(|one| one.4).count() as f64 / bin.len() as f64;
-            let mean = bin.iter().map(|one| one.3).sum::<f64>() / bin.len() as f64;
+            let right = bin.iter().filter(|outcome| outcome.4).count() as f64 / bin.len() as f64;
+            let mean = bin.iter().map(|outcome| outcome.3).sum::<f64>() / bin.len() as f64;
             println!(
                 "coarse {is_coarse} probability {mean:.3}: {right:.3} right of {}",
                 bin.len()

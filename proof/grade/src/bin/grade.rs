@@ -246,9 +246,9 @@ fn lifted(request: &Request) -> Result<(), String> {
         Ok((Some(verdict == Verdict::Holds), line))
     });
     let graded: Vec<(Option<bool>, String)> = graded.collect::<Result<_, String>>()?;
-    let count = |of: Option<bool>| graded.iter().filter(|(one, _)| *one == of).count();
+    let count = |of: Option<bool>| graded.iter().filter(|(grade, _)| *grade == of).count();
     if request.shows {
-        for (_, line) in graded.iter().filter(|(one, _)| *one == Some(false)) {
+        for (_, line) in graded.iter().filter(|(grade, _)| *grade == Some(false)) {
             println!("{line}");
         }
     }
@@ -307,7 +307,7 @@ fn two(request: &Request) -> Result<(), String> {
         observed(&cases(&request.kernels)?)
     };
     let mut shares = Shares::default();
-    for one in observed.iter().filter(|one| one.second.is_some()) {
+    for one in observed.iter().filter(|capture| capture.second.is_some()) {
         shares.add(one);
         if request.shows {
             let place = PLACES[one.place];
@@ -344,8 +344,8 @@ fn whatif(request: &Request) -> Result<(), String> {
         match &one {
             Ok(one) if request.shows => println!("{one}"),
             Err(reason) => {
-                let reason = reason.lines().next().unwrap_or_default();
-                println!("{id} {seed}: not run: {reason}");
+                let first_line = reason.lines().next().unwrap_or_default();
+                println!("{id} {seed}: not run: {first_line}");
             }
             Ok(_) => {}
         }
@@ -362,8 +362,8 @@ fn print(observed: &[Observed], shows: bool) {
     for (place, name) in PLACES.into_iter().enumerate() {
         let mut matrix = Matrix::new(name);
         // Two simultaneous causes are graded separately (`--two`).
-        let asked = observed.iter().filter(|one| one.second.is_none());
-        for one in asked.filter(|one| one.place == place) {
+        let asked = observed.iter().filter(|capture| capture.second.is_none());
+        for one in asked.filter(|capture| capture.place == place) {
             matrix.add(one);
             if shows && !one.is_right() {
                 println!(
@@ -379,7 +379,7 @@ fn print(observed: &[Observed], shows: bool) {
         }
         println!("{matrix}");
     }
-    if observed.iter().any(|one| one.rates.is_some()) {
+    if observed.iter().any(|capture| capture.rates.is_some()) {
         let mut score = RateScore::default();
         for one in observed {
             if let Some(wrong) = score.add(one).filter(|_| shows) {
@@ -413,14 +413,17 @@ fn fit_all(request: &Request) -> Result<(), String> {
     for (index, directory) in request.others.iter().enumerate() {
         all.extend(other_generator(directory, index + 1)?);
     }
-    let mut examples: Vec<Example> = all.into_iter().filter_map(|one| one.example).collect();
+    let mut examples: Vec<Example> = all
+        .into_iter()
+        .filter_map(|capture| capture.example)
+        .collect();
     let changed: Result<Vec<Vec<Example>>, String> =
         cases.par_iter().map(changed_captures_of).collect();
     examples.extend(changed?.into_iter().flatten());
     for (is_away, file, name) in [(false, "near.rs", "NEAR"), (true, "away.rs", "AWAY")] {
         let seen: Vec<&Example> = examples
             .iter()
-            .filter(|one| one.is_away == is_away)
+            .filter(|example| example.is_away == is_away)
             .collect();
         let balanced = balanced(&seen);
         let examples: Vec<&Example> = balanced.iter().collect();
@@ -433,7 +436,7 @@ fn fit_all(request: &Request) -> Result<(), String> {
         });
         let answers = fitted_apart(&examples, &prior);
         let (whole, cut): (Vec<&Answer>, Vec<&Answer>) =
-            answers.iter().partition(|one| one.knows_windows);
+            answers.iter().partition(|answer| answer.knows_windows);
         report(&whole, request.shows);
         eprintln!("windows unknown:");
         report(&cut, false);
@@ -459,7 +462,7 @@ fn is_timed(one: &Observed) -> bool {
 /// Prints the fit's result on held-out connections, as a check of the model.
 fn report(answers: &[&Answer], shows: bool) {
     let mut wrong: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    for one in answers.iter().filter(|one| !one.is_right) {
+    for one in answers.iter().filter(|answer| !answer.is_right) {
         if shows {
             let (truth, said) = (ALL[one.truth].id, ALL[one.said].id);
             let probability = one.probability;

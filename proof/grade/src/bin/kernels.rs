@@ -226,7 +226,9 @@ fn relabel(at: &Path) -> Result<(), String> {
     let families = families::all();
     let (mut binding, mut changed) = (0, 0);
     for mut case in cases {
-        let family = families.iter().find(|one| one.name == case.label.family);
+        let family = families
+            .iter()
+            .find(|family| family.name == case.label.family);
         let Some(family) = family else {
             println!("{}: no such family any more", case.at.display());
             continue;

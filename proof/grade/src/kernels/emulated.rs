@@ -50,8 +50,10 @@ impl Emulated {
     /// # Errors
     /// If it does not start.
     pub fn start(gigatcp: &Path, arguments: &[String], at: &Path) -> Result<Self, String> {
-        let me = std::env::current_exe().map_err(|error| error.to_string())?;
-        let me = me.to_string_lossy().into_owned();
+        let me = std::env::current_exe()
+            .map_err(|error| error.to_string())?
+            .to_string_lossy()
+            .into_owned();
         let token = format!("case-{}-{}", std::process::id(), super::sample::now_ns());
         let json = at.join("emulate.json");
         let mut command = Command::new(gigatcp);
@@ -68,8 +70,8 @@ impl Emulated {
             nice: -15,
             ..Start::default()
         };
-        let child = spawn(&mut command, super::process::raw(&own), &start);
-        let child = child.map_err(|error| format!("gigatcp emulate: {error}"))?;
+        let child = spawn(&mut command, super::process::raw(&own), &start)
+            .map_err(|error| format!("gigatcp emulate: {error}"))?;
         let mut running = Running {
             child,
             name: "emulate".into(),
@@ -145,13 +147,12 @@ fn direction(value: &Value, rate_bps: f64) -> DirectionCounters {
 /// Returns the emulator's counters in the form of the forwarder's.
 #[must_use]
 pub fn counters(value: &Value, rate_bps: f64) -> PathCounters {
+    let directions = || value["directions"].as_array().into_iter().flatten();
     let late = |name: &str| {
-        let all = value["directions"].as_array().into_iter().flatten();
-        let most = all.filter_map(|one| one[name].as_u64()).max();
-        most.unwrap_or(0) as f64 / 1e3
+        let most = directions().filter_map(|direction| direction[name].as_u64());
+        most.max().unwrap_or(0) as f64 / 1e3
     };
-    let device = value["directions"].as_array().into_iter().flatten();
-    let device = device.filter_map(|one| one["dropped_by_device"].as_u64());
+    let device = directions().filter_map(|direction| direction["dropped_by_device"].as_u64());
     PathCounters {
         forward: direction(&value["directions"][0], rate_bps),
         reverse: direction(&value["directions"][1], rate_bps),

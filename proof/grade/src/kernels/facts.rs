@@ -246,7 +246,7 @@ impl Facts {
     /// Returns the process of this name.
     #[must_use]
     pub fn process(&self, name: &str) -> ProcessFacts {
-        let found = self.processes.iter().find(|one| one.name == name);
+        let found = self.processes.iter().find(|process| process.name == name);
         found.cloned().unwrap_or_default()
     }
 

@@ -12,11 +12,11 @@ use super::taps;
 
 /// Returns the disturbance that invalidates the counters of a case, if any.
 fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
-    let missed: u64 = facts.captures.values().map(|one| one.dropped).sum();
+    let missed: u64 = facts.captures.values().map(|capture| capture.dropped).sum();
     if missed > 0 {
         return Some(format!("captures lack {missed} packets"));
     }
-    if facts.captures.values().any(|one| one.packets == 0) {
+    if facts.captures.values().any(|capture| capture.packets == 0) {
         return Some("a capture is empty".to_owned());
     }
     if let Some(path) = &facts.path {
@@ -183,8 +183,8 @@ fn alter_captures(spec: &Spec, facts: &mut Facts, at: &Path) -> Result<(), Strin
         }
         if spec.capture_loss > 0.0 && place != Place::Emulate {
             let seed = spec.seed ^ (number as u64 + 1) << 40;
-            let removed = taps::thin(&path, spec.capture_loss, seed);
-            let removed = removed.map_err(|error| error.to_string())?;
+            let removed =
+                taps::thin(&path, spec.capture_loss, seed).map_err(|error| error.to_string())?;
             let name = format!("{place:?}").to_lowercase();
             let counted: &mut CaptureFacts = facts.captures.entry(name).or_default();
             counted.removed = removed;

@@ -150,8 +150,9 @@ pub fn run(namespace: RawFd, line: &str) -> Result<(), String> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let child = spawn(&mut command, namespace, &Start::default());
-    let output = child.and_then(Child::wait_with_output);
-    let output = output.map_err(|error| format!("{line}: {error}"))?;
+    let output = child
+        .and_then(Child::wait_with_output)
+        .map_err(|error| format!("{line}: {error}"))?;
     if output.status.success() {
         return Ok(());
     }

@@ -57,8 +57,9 @@ impl Forwarder {
         };
         let mut command = Command::new(&tools.own);
         command.arg("forward").arg(config).stdout(Stdio::piped());
-        let child = process::spawn_reading(&mut command, namespace, &Start::default(), read.into());
-        let mut child = child.map_err(|error| format!("forwarder: {error}"))?;
+        let mut child =
+            process::spawn_reading(&mut command, namespace, &Start::default(), read.into())
+                .map_err(|error| format!("forwarder: {error}"))?;
         let out = child.stdout.take().ok_or("the forwarder has no stdout")?;
         let mut forwarder = Self {
             running: Running {
@@ -169,8 +170,8 @@ impl Run<'_> {
             Cpu::Quota { share, period_us } => {
                 start.nice = -15;
                 let name = format!("{}-{number}", self.spec.seed);
-                let made = Group::new(&name, share, period_us);
-                let made = made.map_err(|error| format!("control group: {error}"))?;
+                let made = Group::new(&name, share, period_us)
+                    .map_err(|error| format!("control group: {error}"))?;
                 start.group = Some(made.door());
                 group = Some(made);
             }
@@ -184,8 +185,8 @@ impl Run<'_> {
         command.args(&words[1..]);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let namespace = self.topology.namespace(task.host);
-        let child = spawn(&mut command, namespace, &start);
-        let child = child.map_err(|error| format!("{}: {error}", words[0]))?;
+        let child = spawn(&mut command, namespace, &start)
+            .map_err(|error| format!("{}: {error}", words[0]))?;
         let running = Running {
             child,
             name: format!("{:?}", task.host).to_lowercase(),
@@ -208,13 +209,14 @@ impl Run<'_> {
         let until = Instant::now() + Duration::from_secs(5);
         let wanted = format!(":{port:04X} ");
         while Instant::now() < until {
-            let text = process::read(namespace, "cat /proc/self/net/tcp /proc/self/net/tcp6");
-            let text = text.map_err(|error| error.to_string())?;
-            let is_there = text.lines().any(|line| {
-                let mut words = line.split_whitespace().skip(1);
-                let local = words.next().unwrap_or_default();
-                format!("{local} ").ends_with(&wanted) && words.nth(1) == Some("0A")
-            });
+            let is_there = process::read(namespace, "cat /proc/self/net/tcp /proc/self/net/tcp6")
+                .map_err(|error| error.to_string())?
+                .lines()
+                .any(|line| {
+                    let mut words = line.split_whitespace().skip(1);
+                    let local = words.next().unwrap_or_default();
+                    format!("{local} ").ends_with(&wanted) && words.nth(1) == Some("0A")
+                });
             if is_there {
                 return Ok(());
             }
@@ -231,10 +233,12 @@ impl Run<'_> {
         let before = napi_threads();
         self.topology.sysfs(&[("threaded", "1".to_owned())])?;
         thread::sleep(Duration::from_millis(50));
-        let fresh = napi_threads().into_iter().find(|one| !before.contains(one));
+        let fresh = napi_threads()
+            .into_iter()
+            .find(|thread| !before.contains(thread));
         let thread = fresh.ok_or("no thread of the receiver's interface")?;
-        let group = Group::new(&format!("{}-napi", self.spec.seed), share, period_us);
-        let group = group.map_err(|error| format!("control group: {error}"))?;
+        let group = Group::new(&format!("{}-napi", self.spec.seed), share, period_us)
+            .map_err(|error| format!("control group: {error}"))?;
         group
             .admit(thread)
             .map_err(|error| format!("control group: {error}"))?;
@@ -253,9 +257,11 @@ impl Run<'_> {
                     program.elapsed_s = program.began.elapsed().as_secs_f64();
                 }
             }
-            let mains = self.programs.iter_mut();
-            let mut mains = mains.filter(|program| program.task.role == Role::Main);
-            let is_over = mains.all(|program| program.running.wait(Duration::ZERO));
+            let is_over = self
+                .programs
+                .iter_mut()
+                .filter(|program| program.task.role == Role::Main)
+                .all(|program| program.running.wait(Duration::ZERO));
             if is_over || Instant::now() > until || process::is_interrupted() {
                 return;
             }
@@ -288,7 +294,9 @@ impl Run<'_> {
                 cpu_s: program.cpu_s,
                 elapsed_s: program.elapsed_s,
                 allowed,
-                throttled: throttled.map_or(0.0, |one| one.throttled / one.periods.max(1.0)),
+                throttled: throttled.map_or(0.0, |throttling| {
+                    throttling.throttled / throttling.periods.max(1.0)
+                }),
             });
         }
         if let Some((group, _, share)) = &self.napi {
@@ -466,10 +474,10 @@ fn keep_shaper(facts: &mut Facts, samples: &[Backlog], origin: Option<u64>) {
 /// Returns the time at which the sender's largest connection was first seen.
 fn origin(moments: &[Moment]) -> Option<u64> {
     let ports = sample::largest(moments, "tcpi_bytes_sent")?;
-    let mut all = moments.iter();
-    let first = all.find(|(_, found)| {
-        let mut found = found.iter();
-        found.any(|one| one.ports == ports && one.word("tcpi_bytes_sent") > 0)
+    let first = moments.iter().find(|(_, sockets)| {
+        sockets
+            .iter()
+            .any(|socket| socket.ports == ports && socket.word("tcpi_bytes_sent") > 0)
     });
     first.map(|(at, _)| *at)
 }

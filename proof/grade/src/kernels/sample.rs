@@ -193,9 +193,9 @@ pub fn series(moments: &[Moment], ports: [u16; 2], origin: u64) -> Series {
     };
     let rows = moments
         .iter()
-        .filter_map(|(at, found)| {
-            let one = found.iter().find(|one| one.ports == ports)?;
-            Some(row(*at, one))
+        .filter_map(|(at, sockets)| {
+            let socket = sockets.iter().find(|socket| socket.ports == ports)?;
+            Some(row(*at, socket))
         })
         .collect();
     Series {

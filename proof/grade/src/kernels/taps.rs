@@ -48,8 +48,8 @@ impl Tap {
             nice: -12,
             ..Start::default()
         };
-        let child = spawn(&mut command, namespace, &start);
-        let mut child = child.map_err(|error| format!("tcpdump: {error}"))?;
+        let mut child =
+            spawn(&mut command, namespace, &start).map_err(|error| format!("tcpdump: {error}"))?;
         let stderr = child.stderr.take().ok_or("tcpdump has no stderr")?;
         let mut tap = Self {
             place,

@@ -67,7 +67,7 @@ impl Topology {
     /// Returns the descriptor of a host's namespace; the sender's if there is no router.
     #[must_use]
     pub fn namespace(&self, host: Host) -> RawFd {
-        let found = self.rooms.iter().find(|(one, _)| *one == host);
+        let found = self.rooms.iter().find(|(of, _)| *of == host);
         found.map_or_else(|| self.rooms[0].1.raw(), |(_, room)| room.raw())
     }
 
@@ -251,7 +251,6 @@ impl Topology {
         for host in [Host::Sender, Host::Receiver] {
             let namespace = self.namespace(host);
             for (name, value) in &spec.sysctls {
-                let value = value.replace(' ', ",");
                 let mut command = std::process::Command::new("sysctl");
                 let assignment = format!("{name}={}", value.replace(',', " "));
                 command.args(["-q", "-w", &assignment]);

@@ -130,7 +130,7 @@ impl StoredRun {
 /// Returns the counters that iperf3's JSON contains.
 fn report(readings: &Readings, id: u64) -> CounterAccount {
     let mut account = CounterAccount::default();
-    let own = readings.own.streams.iter().find(|(one, _)| *one == id);
+    let own = readings.own.streams.iter().find(|(of, _)| *of == id);
     let mut next = 0.0;
     for reading in own.map_or(&[][..], |(_, all)| all) {
         let at = reading.at.as_secs_f64();

@@ -58,8 +58,9 @@ impl Capture {
             sums.resize(sums.len().max(stream + 1), 0.0);
             sums[stream] += row[3];
         }
-        let largest = (0..sums.len()).max_by(|a, b| sums[*a].total_cmp(&sums[*b]));
-        let largest = largest.ok_or("the capture has no TCP")? as f64;
+        let largest = (0..sums.len())
+            .max_by(|a, b| sums[*a].total_cmp(&sums[*b]))
+            .ok_or("the capture has no TCP")? as f64;
         let rows: Vec<&Vec<f64>> = rows.iter().filter(|row| row[0] == largest).collect();
         let to_server = |row: &&&Vec<f64>| row[2] == 5201.0;
         let count = |wanted: bool| -> f64 {

@@ -76,9 +76,10 @@ impl Base {
             None => 1500,
         };
         let mss = f64::from(mtu) - 52.0;
-        let longest = longest.min(shortest * needs.rtt_range);
         let fitting = needs.min_bdp * mss * 8.0 / rate;
-        let rtt = draw.magnitude(shortest, longest).max(fitting);
+        let rtt = draw
+            .magnitude(shortest, longest.min(shortest * needs.rtt_range))
+            .max(fitting);
         let per_second = rate / 8.0 / f64::from(mtu);
         let length = (60.0 * rtt).clamp(2.0, 6.0);
         Self {
@@ -142,8 +143,11 @@ fn hops(draw: &mut Draw, base: &Base, draft: &mut Draft) {
     }
     let access = base.rate * draw.between(2.0, 10.0);
     draft.forward[0].set("rate", Value::bps(access));
-    let queue = base.queue(draw.magnitude(0.3, 3.0));
-    let queue = queue.number().unwrap_or_default().max(10.0) as u64;
+    let queue = base
+        .queue(draw.magnitude(0.3, 3.0))
+        .number()
+        .unwrap_or_default()
+        .max(10.0) as u64;
     draft.forward[BOTTLENECK]
         .set("rate", Value::bps(base.rate))
         .set("queue", Value::Packets(queue));

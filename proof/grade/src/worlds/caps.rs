@@ -33,16 +33,16 @@ pub(crate) fn cap(site: &mut Site<'_>, cause: &str, level: f64) {
                 .set("max_pacing_rate", Value::bps(rate));
         }
         "receive-window-limited" => {
-            let window = window.max(4.0 * base.mss);
-            let buffer = Value::Bytes(window as u64);
-            site.draft.flow().set("receive_buffer", buffer);
-            relax_ack_every(site.draft, base, window);
+            let buffer = window.max(4.0 * base.mss);
+            let flow = site.draft.flow();
+            flow.set("receive_buffer", Value::Bytes(buffer as u64));
+            relax_ack_every(site.draft, base, buffer);
         }
         "send-buffer-limited" => {
-            let window = window.max(6.0 * base.mss);
-            let buffer = Value::Bytes(window as u64);
-            site.draft.flow().set("send_buffer", buffer);
-            relax_ack_every(site.draft, base, window);
+            let buffer = window.max(6.0 * base.mss);
+            let flow = site.draft.flow();
+            flow.set("send_buffer", Value::Bytes(buffer as u64));
+            relax_ack_every(site.draft, base, buffer);
         }
         "slow-reader" => slow_reader(site, rate),
         "receiver-cpu-limited" => receiver_cpu(site, rate),

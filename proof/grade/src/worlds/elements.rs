@@ -54,8 +54,8 @@ fn queue(site: &mut Site<'_>) {
         "pie",
         "red, adaptive true, gentle true",
     ]);
-    let room = site.base.queue(site.draw.between(1.0, 4.0)).number();
-    let room = room.unwrap_or_default().max(60.0) as u64;
+    let queue = site.base.queue(site.draw.between(1.0, 4.0));
+    let room = queue.number().unwrap_or_default().max(60.0) as u64;
     let queue = Value::Queue(discipline.into(), room);
     site.draft.bottleneck().set("queue", queue);
 }
@@ -65,8 +65,9 @@ fn changing(site: &mut Site<'_>) {
     let every = site.draw.between(0.5, 2.0);
     let words: Vec<String> = (1..8)
         .map(|number| {
-            let rate = Value::bps(site.base.rate * site.draw.between(0.7, 1.3));
-            let rate = rate.to_string().replace('"', "");
+            let rate = Value::bps(site.base.rate * site.draw.between(0.7, 1.3))
+                .to_string()
+                .replace('"', "");
             format!("{} ms: {rate}", (every * f64::from(number) * 1e3) as u64)
         })
         .collect();

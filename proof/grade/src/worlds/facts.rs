@@ -90,8 +90,11 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
     let end = flow.finished_at.unwrap_or(outcome.now);
     let elapsed = seconds(end).max(1e-9);
     let bytes = flow.bytes().as_u64();
-    let flows = outcome.flows.iter().map(|one| one.bytes().as_u64());
-    let datagrams = outcome.datagrams.iter().map(|one| one.received.octets);
+    let flows = outcome.flows.iter().map(|flow| flow.bytes().as_u64());
+    let datagrams = outcome
+        .datagrams
+        .iter()
+        .map(|stream| stream.received.octets);
     let all: u64 = flows.chain(datagrams).sum();
     let (there, back) = outcome.hops.split_at(forward);
     let mut facts = Facts {

@@ -44,8 +44,8 @@ pub(crate) fn queue_overflow(site: &mut Site<'_>) {
 /// the path; the link idles after each reduction of the window.
 pub(crate) fn aqm_drops(site: &mut Site<'_>) {
     let (base, draw) = (site.base, &mut *site.draw);
-    let room = base.queue(draw.between(1.0, 4.0)).number();
-    let room = room.unwrap_or_default().max(60.0) as u64;
+    let queue = base.queue(draw.between(1.0, 4.0));
+    let room = queue.number().unwrap_or_default().max(60.0) as u64;
     let target = (base.rtt * draw.magnitude(0.01, 0.2) * 1e6) as u64;
     let packets = room as f64 * draw.magnitude(0.01, 0.05);
     let discipline = match draw.pick(&["codel", "fq_codel", "pie", "dualpi2", "red"]) {
@@ -69,8 +69,8 @@ pub(crate) fn aqm_drops(site: &mut Site<'_>) {
 pub(crate) fn policer(site: &mut Site<'_>) {
     let base = site.base;
     let rate = base.rate * site.draw.between(0.2, 0.75);
-    let burst = rate / 8.0 * base.rtt * site.draw.magnitude(0.1, 1.0);
-    let burst = burst.max(5.0 * f64::from(base.mtu));
+    let round_trips = site.draw.magnitude(0.1, 1.0);
+    let burst = (rate / 8.0 * base.rtt * round_trips).max(5.0 * f64::from(base.mtu));
     site.draft
         .bottleneck()
         .set("policer", Value::bps(rate))
@@ -132,8 +132,8 @@ pub(crate) fn rto_backoff(site: &mut Site<'_>) {
         site.draft.receiver.set("ack_every", Value::Count(2));
     } else {
         let clean = site.draw.between(0.1, 0.4);
-        let bytes = site.base.rate / 8.0 * clean * site.draw.between(0.1, 0.6);
-        let bytes = bytes.max(40.0 * mss);
+        let share = site.draw.between(0.1, 0.6);
+        let bytes = (site.base.rate / 8.0 * clean * share).max(40.0 * mss);
         // Even a transfer without slow start is then in progress.
         let fastest = bytes * 8.0 / site.base.rate;
         let from = fastest * site.draw.between(0.2, 0.8) + site.base.rtt;

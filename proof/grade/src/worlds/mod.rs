@@ -101,8 +101,10 @@ pub const CAUSES: &[&str] = causes::IDS;
 /// If `cause` is none of [`CAUSES`].
 #[must_use]
 pub fn world(cause: &str, seed: u64, paths: Paths) -> GradedWorld {
-    let recipe = RECIPES.iter().find(|recipe| recipe.id == cause);
-    let recipe = recipe.unwrap_or_else(|| panic!("no world has the cause `{cause}`"));
+    let recipe = RECIPES
+        .iter()
+        .find(|recipe| recipe.id == cause)
+        .unwrap_or_else(|| panic!("no world has the cause `{cause}`"));
     let mut world = draw_world(recipe, seed, 0, paths);
     for sub_seed in 1..MAX_DRAWS {
         if world.check().is_ok() {
@@ -228,8 +230,9 @@ impl GradedWorld {
                     self.cause
                 ));
             }
-            let rival = labels::rival(self.cause).and_then(|rival| lift(self, rival));
-            let rival = rival.map_or(Ok(0.0), |rival| rival.goodput_bps())?;
+            let rival = labels::rival(self.cause)
+                .and_then(|rival| lift(self, rival))
+                .map_or(Ok(0.0), |rival| rival.goodput_bps())?;
             if rival > gain * facts.goodput_bps {
                 return Err(format!("{}: lifting another brings more", self.cause));
             }
@@ -273,8 +276,8 @@ impl GradedWorld {
     }
 
     pub(crate) fn config(&self) -> Result<WorldConfig, String> {
-        let plan = gigatcp_plan::parse("world", self.plan.as_bytes(), &[]);
-        let plan = plan.map_err(|findings| format!("{findings}\n{}", self.plan))?;
+        let plan = gigatcp_plan::parse("world", self.plan.as_bytes(), &[])
+            .map_err(|findings| format!("{findings}\n{}", self.plan))?;
         let mut config = world_of(&plan, None, self.seed).ok_or("the plan has no series")?;
         self.patch.apply(&mut config);
         Ok(config)

@@ -51,19 +51,19 @@ impl Mistuned {
         let count = 1 + (share() * 3.0) as usize;
         let mut chosen: Vec<&Setting> = Vec::new();
         while chosen.len() < count {
-            let fits = |one: &&Setting| {
-                one.side == side
-                    && (one.has_ceiling || !chosen.is_empty())
-                    && chosen.iter().all(|other| other.object != one.object)
+            let fits = |setting: &&Setting| {
+                setting.side == side
+                    && (setting.has_ceiling || !chosen.is_empty())
+                    && chosen.iter().all(|before| before.object != setting.object)
             };
             let all: Vec<&Setting> = SETTINGS.iter().filter(fits).collect();
             chosen.push(all[(share() * all.len() as f64) as usize]);
         }
         let commands = chosen
             .iter()
-            .map(|one| one.command(&link, between(0.1, 0.7, share())));
-        let commands = commands.collect();
-        let names = chosen.iter().map(|one| one.name).collect();
+            .map(|setting| setting.command(&link, between(0.1, 0.7, share())))
+            .collect();
+        let names = chosen.iter().map(|setting| setting.name).collect();
         Self {
             seed,
             link,

@@ -136,16 +136,19 @@ impl Bed {
         if !line.contains("congctl") {
             route = format!("{route} congctl {CONTROL}");
         }
-        let line = line.replace("ROUTE", &route).replace("CARD", NAME);
-        let run = || Command::new("sh").args(["-c", &line]).output();
-        let done = self.emulator.namespace(side).run(run);
-        let done = done.map_err(|error| error.to_string())?;
-        let done = done.map_err(|error| format!("{line}: {error}"))?;
+        let command = line.replace("ROUTE", &route).replace("CARD", NAME);
+        let run = || Command::new("sh").args(["-c", &command]).output();
+        let done = self
+            .emulator
+            .namespace(side)
+            .run(run)
+            .map_err(|error| error.to_string())?
+            .map_err(|error| format!("{command}: {error}"))?;
         if done.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&done.stderr);
-        Err(format!("{line}: {}", said.trim()))
+        Err(format!("{command}: {}", said.trim()))
     }
 
     fn route(&self, side: Side) -> String {
@@ -198,8 +201,11 @@ impl Bed {
                 done.map_err(|error| error.to_string())
             })
         };
-        let server = self.emulator.namespace(Side::Server).start(serve);
-        let server = server.map_err(|error| error.to_string())?;
+        let server = self
+            .emulator
+            .namespace(Side::Server)
+            .start(serve)
+            .map_err(|error| error.to_string())?;
         let measured = match bound.recv() {
             Ok(None) => self.emulator.namespace(Side::Client).run(measure),
             Ok(Some(error)) => return Err(error),
@@ -239,7 +245,7 @@ fn transfer_of(outcome: &Outcome) -> Option<Transfer> {
     let delivered = |one: &Reading| Some(one.delivered? as f64 * one.smss?.as_u64() as f64);
     let points = readings
         .iter()
-        .filter_map(|one| Some((one.at, delivered(one)?)));
+        .filter_map(|reading| Some((reading.at, delivered(reading)?)));
     let points: Vec<(Instant, f64)> = points.collect();
     let (from, before) = *points
         .iter()
@@ -247,7 +253,9 @@ fn transfer_of(outcome: &Outcome) -> Option<Transfer> {
     let (to, after) = *points.last()?;
     let rate = (after - before) / to.saturating_since(from).as_secs_f64();
     let explained = tester::explain(outcome);
-    let first = explained.first().and_then(|one| one.diagnosis.primary());
+    let first = explained
+        .first()
+        .and_then(|connection| connection.diagnosis.primary());
     Some(Transfer {
         mbps: rate * 8e-6,
         late: to.as_secs_f64() - after / rate.max(1.0),

@@ -143,8 +143,8 @@ impl fmt::Display for Cost {
             .map_or_else(|| "-".into(), |cost| format!("{cost:.1}"));
         let off = self
             .stated
-            .map(|stated| 100.0 * (stated / self.shown - 1.0));
-        let off = off.map_or_else(|| "-".into(), |percent| format!("{percent:+.0} %"));
+            .map(|stated| 100.0 * (stated / self.shown - 1.0))
+            .map_or_else(|| "-".into(), |percent| format!("{percent:+.0} %"));
         write!(
             f,
             "{:3} {:22} {expected:>8} {:>8.1} {stated:>8} {:>8.1} {unit:6} {off:>6}  {}",

@@ -258,8 +258,7 @@ fn a_syn_and_a_fin_that_are_captured_twice_are_not_sent_again() {
         let again = capture.say(at + 1, said(seq, flags, ident));
         assert_eq!(again, [Kind::CapturedTwice]);
     }
-    let client = capture.table.connection(0).unwrap();
-    let client = client.direction(Side::Client);
+    let client = capture.table.connection(0).unwrap().direction(Side::Client);
     assert_eq!(client.retransmitted_packets(), 0);
 }
 
@@ -277,8 +276,7 @@ fn without_an_identification_a_copy_is_what_comes_before_any_timer() {
     assert_eq!(capture.say(100, syn), [Kind::CapturedTwice]);
     let late = capture.say(1_000_200, syn);
     assert_eq!(late, [Kind::TimeoutRetransmission]);
-    let client = capture.table.connection(0).unwrap();
-    let client = client.direction(Side::Client);
+    let client = capture.table.connection(0).unwrap().direction(Side::Client);
     assert_eq!(client.retransmitted_packets(), 1);
 }
 
@@ -460,14 +458,14 @@ type Step = (u8, u32, u32, bool, u64);
 
 /// Returns the packet of a step. `acked` is the first place that was not seen.
 fn packet_of(
-    &(kind, place, len, is_open, _): &Step,
+    &(kind, place, longest, is_open, _): &Step,
     acked: u32,
     after_fin: bool,
     ident: u16,
 ) -> Said {
     let wnd = if is_open { 100 } else { 0 };
     let seq = 1 + place % STREAM;
-    let len = len.min(STREAM + 1 - seq);
+    let len = longest.min(STREAM + 1 - seq);
     let fin = if seq + len == STREAM + 1 {
         Flags::FIN
     } else {

@@ -641,8 +641,8 @@ fn a_supply_has_an_amount_and_an_interval_and_losses_end_after_they_begin() {
 #[test]
 fn warnings_come_with_a_plan() {
     let warning = |lines: &str| {
-        let plan = parse("plan.toml", plan_with(lines).as_bytes(), &[]);
-        let plan = plan.unwrap_or_else(|findings| panic!("{findings}"));
+        let plan = parse("plan.toml", plan_with(lines).as_bytes(), &[])
+            .unwrap_or_else(|findings| panic!("{findings}"));
         assert_eq!(plan.warnings.list.len(), 1, "{}", plan.warnings);
         assert_eq!(plan.warnings.list[0].severity, Severity::Warning);
         plan.warnings.to_string()

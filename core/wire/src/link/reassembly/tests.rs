@@ -58,8 +58,9 @@ impl Seen {
     /// Reassembles a packet cut by a snap length, and records the result as a letter.
     fn take(&mut self, at: Instant, octets: &[u8], snap: usize) {
         let (captured, wire) = (&octets[..octets.len().min(snap)], octets.len() as u32);
-        let (_, fragment) = dissect_with_fragment(LinkType::RAW, captured, wire);
-        let fragment = fragment.expect("a fragment");
+        let fragment = dissect_with_fragment(LinkType::RAW, captured, wire)
+            .1
+            .expect("a fragment");
         while self.reassembly.poll_given_up(at).is_some() {
             self.said.push('g');
         }
@@ -81,7 +82,9 @@ impl Seen {
 
     fn all(octets: &[Vec<u8>], snap: usize) -> Self {
         let mut seen = Self::new();
-        octets.iter().for_each(|one| seen.take(NOW, one, snap));
+        octets
+            .iter()
+            .for_each(|packet| seen.take(NOW, packet, snap));
         seen
     }
 }

@@ -16,8 +16,8 @@ fn message(endpoints: Endpoints, [type_, code]: [u8; 2], word: u32, quote: &[u8]
         Endpoints::V6 { src, .. } => {
             let mut router = [0; 16];
             router[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
-            let len = len.to_be_bytes();
-            let front = [0x60, 0, 0, 0, len[0], len[1], 58, 64];
+            let length = len.to_be_bytes();
+            let front = [0x60, 0, 0, 0, length[0], length[1], 58, 64];
             with(&[&front, &router, &src.octets()], &head)
         }
     }

@@ -253,9 +253,9 @@ fn of_a_tunnel_in_fragments_the_first_is_read_and_the_others_are_udp() {
     octets.truncate(cut);
     octets[2..4].copy_from_slice(&(cut as u16).to_be_bytes());
     let (read, fragment) = dissect_with_fragment(LinkType::RAW, &octets, cut as u32);
-    let read = read.unwrap();
+    let inner = read.unwrap();
     assert!(fragment.is_none());
-    assert_eq!((read.payload_len, read.uncaptured_len()), (21, 8));
+    assert_eq!((inner.payload_len, inner.uncaptured_len()), (21, 8));
     octets[7] = 3;
     let (read, fragment) = dissect_with_fragment(LinkType::RAW, &octets, cut as u32);
     assert_eq!(read.unwrap_err(), DissectError::NotTcp { protocol: 17 });

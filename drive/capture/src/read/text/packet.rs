@@ -172,8 +172,7 @@ fn packet_at(text: &[u8], from: usize, mark: usize) -> Option<ParsedPacket<'_>> 
         return None;
     }
     let letters = cursor.rest().iter().take_while(|octet| !is_space(**octet));
-    let right = &cursor.rest()[..letters.take(300).count()];
-    let right = right.strip_suffix(b":")?;
+    let right = cursor.rest()[..letters.take(300).count()].strip_suffix(b":")?;
     let end = cursor.at + right.len() + 1;
     let (src, dst) = (Endpoint::read(&text[left.clone()]), Endpoint::read(right));
     let (Some(src), Some(dst)) = (src, dst) else {
@@ -240,8 +239,8 @@ struct PrecedingFields {
     ip: PrintedIp,
 }
 
-fn preceding_fields(text: &[u8], from: usize, start: usize) -> PrecedingFields {
-    let from = from.max(start.saturating_sub(BEFORE));
+fn preceding_fields(text: &[u8], earliest: usize, start: usize) -> PrecedingFields {
+    let from = earliest.max(start.saturating_sub(BEFORE));
     let mut found = PrecedingFields {
         start,
         time: None,
@@ -300,8 +299,8 @@ fn matching_open(text: &[u8]) -> Option<usize> {
 }
 
 fn ends_with_ip(text: &[u8]) -> bool {
-    let text = text.trim_ascii_end();
-    [&b"IP"[..], b"IP6"].iter().any(|word| text.ends_with(word))
+    let trimmed = text.trim_ascii_end();
+    trimmed.ends_with(b"IP") || trimmed.ends_with(b"IP6")
 }
 
 /// Parses the IP header of `-v`: `tos 0x0, ttl 64, id 1, offset 0, flags [DF], proto TCP (6),
@@ -312,8 +311,7 @@ fn read_ip_header(text: &[u8]) -> PrintedIp {
         ..PrintedIp::default()
     };
     for item in text.split(|octet| *octet == b',') {
-        let item = item.trim_ascii();
-        let words = words(item);
+        let words = words(item.trim_ascii());
         match words[..] {
             [b"ttl" | b"hlim", number, ..] => ip.ttl = parse(number),
             [b"id", number, ..] => ip.ident = parse(number),
@@ -553,8 +551,8 @@ fn read_options(
     let Some(inside) = cursor.bracketed(open, close) else {
         return false;
     };
-    for item in inside.split(|octet| *octet == b',') {
-        let item = item.trim_ascii();
+    let items = inside.split(|octet| *octet == b',');
+    for item in items.map(<[u8]>::trim_ascii) {
         if item.is_empty() {
             continue;
         }
@@ -595,8 +593,8 @@ fn read_option(item: &[u8]) -> Option<PrintedOption> {
         [b"echoreply", value] => [&[7, 6][..], &number(value)?].concat(),
         [kind, ref data @ ..] => {
             let kind: u8 = parse(kind.strip_prefix(b"unknown-")?)?;
-            let data = data.first().map_or(&b""[..], |data| data);
-            with_data(kind, data.strip_prefix(b"0x").unwrap_or(data))?
+            let digits = data.first().map_or(&b""[..], |word| word);
+            with_data(kind, digits.strip_prefix(b"0x").unwrap_or(digits))?
         }
         [] => return None,
     };

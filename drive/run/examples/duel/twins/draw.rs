@@ -157,7 +157,7 @@ impl Draw {
             .iter()
             .map(|(control, count)| format!("{control} x{count}"));
         let title = format!("{}, {title}", names.collect::<Vec<_>>().join(" against "));
-        let flows = flows.iter().enumerate().map(|(place, (control, count))| {
+        let tables = flows.iter().enumerate().map(|(place, (control, count))| {
             format!(
                 "[[flow]]\nname = \"f{place}\"\ncount = {count}\n\
                  congestion_control = \"{control}\"\n{amount}"
@@ -166,7 +166,7 @@ impl Draw {
         let text = format!(
             "name = \"twins\"\ntitle = \"{title}\"\nseed = {seed}\nduration = \"{longest}\"\n\
              [path]\n{path}[sender]\n{host}[receiver]\n{host}{}",
-            flows.collect::<String>()
+            tables.collect::<String>()
         );
         Self {
             number,

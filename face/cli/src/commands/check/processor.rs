@@ -6,9 +6,12 @@ use gigatcp_units::Bytes;
 
 /// Returns the nonzero costs, each as the plan writes it: `per_call 2 us`.
 pub(super) fn costs(costs: &CpuCosts) -> Vec<String> {
-    let named = costs.named().into_iter();
-    let named = named.filter(|(_, cost)| *cost != Picoseconds::default());
-    let mut said: Vec<String> = named.map(|(key, cost)| format!("{key} {cost}")).collect();
+    let mut said: Vec<String> = costs
+        .named()
+        .into_iter()
+        .filter(|(_, cost)| *cost != Picoseconds::default())
+        .map(|(key, cost)| format!("{key} {cost}"))
+        .collect();
     if costs.checksum != Checksum::default() {
         said.push(format!("checksum {}", costs.checksum.name()));
     }

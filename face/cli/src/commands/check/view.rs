@@ -342,10 +342,13 @@ impl SeriesView {
     /// The hosts with their names.
     fn hosts(&self) -> impl Iterator<Item = (&str, &HostView)> {
         let ends = [("sender", &self.sender), ("receiver", &self.receiver)];
-        let nodes = self.nodes.iter();
-        let nodes = nodes.map(|node| (node.name.as_str(), &node.host));
-        let ends = ends.into_iter().filter(|_| self.nodes.is_empty());
-        ends.chain(nodes)
+        let nodes = self
+            .nodes
+            .iter()
+            .map(|node| (node.name.as_str(), &node.host));
+        ends.into_iter()
+            .filter(|_| self.nodes.is_empty())
+            .chain(nodes)
     }
 
     /// A line for each host with CPU costs.
@@ -363,8 +366,11 @@ impl NodeView {
             let mut ends = scenario.flows.iter().filter_map(|flow| flow.ends.as_ref());
             ends.any(|ends| ends.from == number || ends.to == number)
         };
-        let nodes = scenario.nodes.iter().enumerate();
-        let nodes = nodes.filter(|(number, _)| is_end(*number));
+        let nodes = scenario
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| is_end(*number));
         let view = |(_, node): (usize, &Node)| Self {
             name: node.name.clone(),
             host: HostView::of(&node.host),
@@ -377,8 +383,7 @@ impl RouteView {
     fn of(scenario: &Scenario, flow: &Flow) -> Option<Self> {
         let ends = flow.ends.as_ref()?;
         let names = |links: &[usize]| -> Vec<String> {
-            let links = links.iter().map(|link| scenario.link(*link));
-            links.map(|(name, _)| name).collect()
+            links.iter().map(|link| scenario.link(*link).0).collect()
         };
         let node = |number: &usize| scenario.nodes[*number].name.clone();
         let both = ends.forward.iter().chain(&ends.reverse);

@@ -108,8 +108,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let seed = arguments.seed.unwrap_or_else(drawn_seed);
     let contenders = contenders(arguments);
     let measured = paths.into_iter().zip(0..).map(|(path, index)| {
-        let found = path.source.find();
-        let found = found.map_err(|failure| failure.effect("nothing was run"))?;
+        let found = path
+            .source
+            .find()
+            .map_err(|failure| failure.effect("nothing was run"))?;
         Ok(Measured {
             config: EmulatorConfig {
                 settings: settings.clone(),
@@ -137,8 +139,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         output::print_json(&verdict::value(arguments, &answered, seed))?;
     } else {
-        let limit = limit.as_secs_f64();
-        output::print(&verdict::text(arguments, &answered, limit, seed))?;
+        output::print(&verdict::text(
+            arguments,
+            &answered,
+            limit.as_secs_f64(),
+            seed,
+        ))?;
     }
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));

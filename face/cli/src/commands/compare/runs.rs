@@ -93,8 +93,9 @@ pub(super) fn run(
     let began = Instant::now();
     let mut child = jobs.start(&emulator, command)?;
     let ended: Option<ExitStatus> = loop {
-        let status = child.try_wait();
-        let status = status.map_err(|error| Failure::io("wait for the command", &error))?;
+        let status = child
+            .try_wait()
+            .map_err(|error| Failure::io("wait for the command", &error))?;
         if status.is_some() || began.elapsed() >= limit {
             break status;
         }

@@ -234,8 +234,11 @@ fn percent(share: f64, decimals: usize) -> String {
 
 fn first_line(arguments: &Arguments, paths: &[Answered<'_>]) -> String {
     let named = |verdict: Verdict| -> Vec<&str> {
-        let paths = paths.iter().filter(|(_, pairs)| pairs.verdict() == verdict);
-        paths.map(|(name, _)| *name).collect()
+        paths
+            .iter()
+            .filter(|(_, pairs)| pairs.verdict() == verdict)
+            .map(|(name, _)| *name)
+            .collect()
     };
     let (worse, undecided) = (named(Verdict::Worse), named(Verdict::Undecided));
     let count = number::counted(paths.len() as u64, "path");

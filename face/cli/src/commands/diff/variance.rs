@@ -218,9 +218,12 @@ impl Group {
     /// Returns the largest component, its significance, and how to reduce the uncertainty of the
     /// mean.
     fn sentence(&self, nested: &Nested) -> String {
-        let known = nested.levels.iter().enumerate();
-        let known = known.filter_map(|(place, level)| Some((place, level.as_ref()?)));
-        let largest = known.max_by(|a, b| a.1.variance.total_cmp(&b.1.variance));
+        let largest = nested
+            .levels
+            .iter()
+            .enumerate()
+            .filter_map(|(place, level)| Some((place, level.as_ref()?)))
+            .max_by(|a, b| a.1.variance.total_cmp(&b.1.variance));
         let Some((place, level)) = largest.filter(|(_, level)| level.variance > 0.0) else {
             return "The rates do not differ, or there is one only.\n".to_owned();
         };
@@ -304,30 +307,30 @@ impl Group {
             let names = some.map(|run| terminal(&run.place.display().to_string()));
             names.collect::<Vec<_>>().join(", ")
         };
-        let parts = [
+        [
             ("No interval in", names(|run| run.rates.is_empty())),
             (
                 "Cut short, counted with what they have",
                 names(|run| run.is_partial && !run.rates.is_empty()),
             ),
-        ];
-        let parts = parts.iter().filter(|(_, names)| !names.is_empty());
-        parts
-            .map(|(what, names)| format!("{what}: {names}\n"))
-            .collect()
+        ]
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what}: {names}\n"))
+        .collect()
     }
 
     fn value(&self) -> Value {
-        let level = |(place, level): (usize, &Option<Component>)| {
-            let level = level.as_ref();
+        let level = |(place, component): (usize, &Option<Component>)| {
+            let known = component.as_ref();
             json!({
                 "level": LEVELS[place].0,
                 "groups": self.counts[place],
-                "degrees_of_freedom": level.map(|level| level.df),
-                "mean_square_bps2": level.map(|level| level.mean_square),
-                "variance_bps2": level.map(|level| level.variance),
-                "interval_bps2": level.map(|level| [Some(level.interval.0), level.interval.1]),
-                "p": level.and_then(|level| level.p),
+                "degrees_of_freedom": known.map(|level| level.df),
+                "mean_square_bps2": known.map(|level| level.mean_square),
+                "variance_bps2": known.map(|level| level.variance),
+                "interval_bps2": known.map(|level| [Some(level.interval.0), level.interval.1]),
+                "p": known.and_then(|level| level.p),
             })
         };
         let nested = self.nested.as_ref();

@@ -70,9 +70,9 @@ pub(super) fn claim_machine() -> Result<File, Failure> {
     claim(gigatcp_linux::file::create_private_to_lock(place), place)
 }
 
-fn claim(file: io::Result<File>, place: &Path) -> Result<File, Failure> {
+fn claim(opened: io::Result<File>, place: &Path) -> Result<File, Failure> {
     let failed = |error: &io::Error| Failure::io(&format!("lock {}", place.display()), error);
-    let file = file.map_err(|error| failed(&error))?;
+    let file = opened.map_err(|error| failed(&error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Failure::new(
@@ -145,8 +145,8 @@ pub(super) fn test(
     }
     let interface = resolve(name).ok().and_then(host::interface_towards);
     let headers = interface.and_then(|interface| Headers::begin(&interface, port).ok());
-    let measured = tester::run(&wanted, &stops, &mut |_| {});
-    let measured = measured.map_err(|error| request::failure(&wanted, &error))?;
+    let measured = tester::run(&wanted, &stops, &mut |_| {})
+        .map_err(|error| request::failure(&wanted, &error))?;
     if let Some(reason) = &measured.cut_short {
         let failure = Failure::new(format!("the test ended early: {reason}"));
         return Err(failure.effect("nothing was compared"));

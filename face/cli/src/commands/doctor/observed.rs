@@ -50,15 +50,14 @@ impl From<Measured> for Observed {
 impl Observed {
     /// Reads the largest transfer of a capture or of a report. `role` is this host's, if stated.
     pub(super) fn read(file: &Path, role: Direction) -> Result<Self, Failure> {
-        let transfer = whatif::read(&[file.to_owned()], None)?;
-        let name = file.display();
-        let transfer = transfer.map_err(|reason| {
-            Failure::new(format!("{name}: {reason}"))
+        let transfer = whatif::read(&[file.to_owned()], None)?.map_err(|reason| {
+            Failure::new(format!("{}: {reason}", file.display()))
                 .effect("nothing was examined")
                 .hint("`gigatcp why` says what the file shows")
         })?;
-        let direction = Some(role).filter(|role| *role != Direction::Both);
-        let direction = direction.or_else(|| role_in(&transfer.ends));
+        let direction = Some(role)
+            .filter(|role| *role != Direction::Both)
+            .or_else(|| role_in(&transfer.ends));
         let own = ends(&transfer.ends).and_then(|[from, to]| match direction? {
             Direction::Receive => Some(to),
             _ => Some(from),
@@ -199,8 +198,9 @@ fn limit_rate(limit: &LimitedRate) -> String {
 /// A change: its commands, then the prediction. `program` has the connection open.
 fn one(fix: &Fix, program: Option<&str>) -> String {
     let mut text = String::new();
-    let program = program.filter(|_| fix.place == Place::Program);
-    let within = program.map_or_else(String::new, |name| format!("{}: ", terminal(name)));
+    let within = program
+        .filter(|_| fix.place == Place::Program)
+        .map_or_else(String::new, |name| format!("{}: ", terminal(name)));
     for (place, step) in fix.steps.iter().enumerate() {
         let label = match (place, fix.place) {
             (0, Place::Here) => "Fix",

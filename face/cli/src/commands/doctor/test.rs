@@ -75,8 +75,10 @@ impl Test {
 
     /// `send 30.4 Mbit/s, minimum RTT 40.0 ms: Limited by ...`.
     pub(super) fn line(&self) -> String {
-        let rtt = self.min_rtt_ns.map(Duration::from_nanos);
-        let rtt = rtt.map(|rtt| format!(", minimum RTT {}", human_duration(rtt)));
+        let rtt = self
+            .min_rtt_ns
+            .map(Duration::from_nanos)
+            .map(|rtt| format!(", minimum RTT {}", human_duration(rtt)));
         format!(
             "{} {}{}{}",
             self.name(),

@@ -410,8 +410,7 @@ fn differences(before: &HostFacts, now: &HostFacts) -> Vec<Difference> {
 fn settings(facts: &HostFacts) -> Value {
     let card = facts.interface.as_ref();
     let qdiscs = facts.qdiscs.as_ref().map(|qdiscs| {
-        let settings = qdiscs.iter().map(|qdisc| {
-            let mut qdisc = qdisc.clone();
+        let settings = qdiscs.iter().cloned().map(|mut qdisc| {
             qdisc.dropped = None;
             qdisc.burst_bytes = None;
             qdisc

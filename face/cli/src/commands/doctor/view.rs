@@ -19,9 +19,12 @@ pub(super) fn text(
     is_verbose: bool,
 ) -> String {
     let mut blocks = vec![answer(question, report)];
-    let advised = report.advice(&question.path);
-    let advised = advised.iter().flat_map(|advice| &advice.findings);
-    let advised: Vec<&str> = advised.map(|found| found.rule.id).collect();
+    let advised: Vec<&str> = report
+        .advice(&question.path)
+        .iter()
+        .flat_map(|advice| &advice.findings)
+        .map(|found| found.rule.id)
+        .collect();
     if is_verbose {
         blocks.extend(
             report
@@ -195,8 +198,11 @@ fn table(report: &Report) -> String {
 
 fn row(found: &CostedFinding) -> Vec<String> {
     let delay = found.finding.delay.map(human_duration);
-    let cost = found.cost.map(human_rate).or(delay);
-    let cost = cost.unwrap_or_else(|| "time".to_owned());
+    let cost = found
+        .cost
+        .map(human_rate)
+        .or(delay)
+        .unwrap_or_else(|| "time".to_owned());
     vec![
         cost,
         found.finding.direction.name().to_owned(),
@@ -226,16 +232,17 @@ fn missing(all: &[Missing]) -> String {
     }
     causes.sort_by_key(|(_, grant)| grant.is_none());
     for (cause, grant) in causes {
-        let is_of_cause =
-            |one: &&Missing| (one.cause.as_str(), one.grant.as_deref()) == (cause, grant);
+        let is_of_cause = |missing: &&Missing| {
+            (missing.cause.as_str(), missing.grant.as_deref()) == (cause, grant)
+        };
         let facts: Vec<&str> = all
             .iter()
             .filter(is_of_cause)
-            .map(|one| one.fact.as_str())
+            .map(|missing| missing.fact.as_str())
             .collect();
-        let grant = grant.map(|grant| format!("; {grant}")).unwrap_or_default();
+        let remedy = grant.map(|grant| format!("; {grant}")).unwrap_or_default();
         text.push_str(&wrap_hanging(
-            &format!("{}: {cause}{grant}", facts.join(", ")),
+            &format!("{}: {cause}{remedy}", facts.join(", ")),
             2,
             4,
         ));

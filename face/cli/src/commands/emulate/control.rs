@@ -64,8 +64,7 @@ pub(super) fn send_request(name: Option<&str>, request: &Request) -> Result<Outc
 }
 
 fn line(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string(value);
-    let text = text.map_err(|error| Failure::fault(error.to_string()))?;
+    let text = serde_json::to_string(value).map_err(|error| Failure::fault(error.to_string()))?;
     Ok(format!("{text}\n"))
 }
 
@@ -139,14 +138,13 @@ impl Control {
             .map_err(|error| unchanged(Failure::caused(&error)))?;
         self.source = source;
         self.now = found;
-        let lines = changed.iter().map(|one| describe(one) + "\n");
+        let lines = changed.iter().map(|change| describe(change) + "\n");
         Ok(match changed.is_empty() {
             true => "the path was so already\n".to_owned(),
             false => lines.collect(),
         })
     }
 
-    /// Returns a description of the path.
     fn shown(&self) -> String {
         let forward = self.now.forward.iter().map(|hop| ("forward", hop));
         let reverse = self.now.reverse.iter().map(|hop| ("reverse", hop));

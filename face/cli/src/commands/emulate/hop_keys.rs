@@ -137,8 +137,8 @@ impl HopKeys {
     }
 
     /// The plan of this path between hosts of this MTU.
-    pub(super) fn plan(&self, mtu: Option<Bytes>) -> String {
-        let mtu = mtu.unwrap_or(DEFAULT_MTU);
+    pub(super) fn plan(&self, host_mtu: Option<Bytes>) -> String {
+        let mtu = host_mtu.unwrap_or(DEFAULT_MTU);
         let octets = mtu.as_u64();
         let mut text = format!(
             "name = \"emulate\"\nflow = {{ duration = \"1 s\" }}\nsender.mtu = {octets}\n\

@@ -141,13 +141,13 @@ fn environment(command: &mut Command) {
 }
 
 fn unstarted(name: &str, error: &io::Error) -> Failure {
-    let failure = Failure::new(format!("cannot start `{name}`: {error}"));
-    let failure = failure.effect("nothing was run").status(NOT_STARTED);
+    let failure = Failure::new(format!("cannot start `{name}`: {error}"))
+        .effect("nothing was run")
+        .status(NOT_STARTED);
     match error.kind() {
-        io::ErrorKind::NotFound => {
-            let failure = failure.hint("check the name, and that it is in PATH");
-            failure.hint("a line for a shell needs one: `-- sh -c 'one; two'`")
-        }
+        io::ErrorKind::NotFound => failure
+            .hint("check the name, and that it is in PATH")
+            .hint("a line for a shell needs one: `-- sh -c 'one; two'`"),
         _ => failure,
     }
 }
@@ -158,13 +158,11 @@ fn is_listening(emulator: &Emulator) -> bool {
     let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
     let look = || {
         tables.iter().any(|(table, state)| {
-            let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
-            let text = text.unwrap_or_default();
-            let mut states = text
+            std::fs::read_to_string(format!("/proc/thread-self/net/{table}"))
+                .unwrap_or_default()
                 .lines()
                 .skip(1)
-                .map(|line| line.split_whitespace().nth(3));
-            states.any(|found| found == Some(state))
+                .any(|line| line.split_whitespace().nth(3) == Some(state))
         })
     };
     emulator.namespace(Side::Server).run(look).unwrap_or(false)

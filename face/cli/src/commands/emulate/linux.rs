@@ -65,8 +65,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
     say_settings(&emulator, arguments.control.as_deref());
     let uplink = arguments.uplink.as_ref();
-    let uplink = uplink.map(|interface| uplink::open(&emulator, interface));
-    let uplink = uplink.transpose()?;
+    let uplink = uplink
+        .map(|interface| uplink::open(&emulator, interface))
+        .transpose()?;
     if let Some(server) = &arguments.server {
         serve(&mut jobs, &emulator, server)?;
     }
@@ -155,8 +156,10 @@ impl CaptureInProgress {
                 .effect("there is no capture; the command was not disturbed")
                 .hint("captures are large: choose a roomy disk")
         };
-        let packets = self.handle.finish();
-        let packets = packets.map_err(|error| failed(Failure::caused(&error)))?;
+        let packets = self
+            .handle
+            .finish()
+            .map_err(|error| failed(Failure::caused(&error)))?;
         let finished = self.file.finish();
         finished.map_err(|error| failed(Failure::io("finish the capture", &error)))?;
         Ok(packets)
@@ -223,8 +226,9 @@ fn attend(
     let is_from_terminal = std::io::stdin().is_terminal();
     let mut is_asked = false;
     loop {
-        let status = command.try_wait();
-        let status = status.map_err(|error| Failure::io("wait for the command", &error))?;
+        let status = command
+            .try_wait()
+            .map_err(|error| Failure::io("wait for the command", &error))?;
         if let Some(status) = status {
             screen.clear();
             return Ok(privilege::exit_status(status));
@@ -350,7 +354,6 @@ fn unavailable(failure: Failure, control: &str) -> Failure {
     hints.into_iter().fold(failure, Failure::hint)
 }
 
-/// Returns the error for a rejected setting, with a hint.
 fn setting_failure(error: &SetupError) -> Failure {
     let failure = privilege::setup_failure(error);
     let (name, value) = error.what.split_once(" = ").unwrap_or((&error.what, ""));

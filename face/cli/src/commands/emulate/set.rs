@@ -85,8 +85,11 @@ fn is_of_plan(setting: &str) -> bool {
 
 /// Sends the request to the path and prints the reply.
 pub(crate) fn run(set: &Set) -> Result<Outcome, Failure> {
-    let common = set.common.given().into_iter();
-    let common = common.flat_map(|(_, assignments)| assignments);
+    let common = set
+        .common
+        .given()
+        .into_iter()
+        .flat_map(|(_, assignments)| assignments);
     let request = Request {
         settings: common
             .chain(set.settings.iter().map(|setting| with_whole_path(setting)))

@@ -141,7 +141,7 @@ fn names(interface: &str) -> Result<Names, Failure> {
             Failure::new("there is no `ip` on this machine").hint("install iproute2"),
         ));
     }
-    let is_there = |tool: &&str| status(tool, "--version").is_ok_and(|it| it.success());
+    let is_there = |tool: &&str| status(tool, "--version").is_ok_and(|exit| exit.success());
     let Some(tool) = TOOLS.into_iter().find(is_there) else {
         return Err(nothing(
             Failure::new("there is neither `nft` nor `iptables` on this machine")
@@ -278,8 +278,8 @@ fn run(program: &str, words: &[&str]) -> Result<(), Failure> {
     let output = Command::new(program)
         .args(words)
         .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|error| Failure::io(&format!("start `{program}`"), &error))?;
+        .output()
+        .map_err(|error| Failure::io(&format!("start `{program}`"), &error))?;
     if output.status.success() {
         return Ok(());
     }

@@ -145,8 +145,10 @@ fn changes(changed: &[Changed]) -> String {
 fn counts(hop: &HopCounters) -> Vec<(String, u64)> {
     let counters = &hop.counters;
     let named = |name: &str, count: Tally| (name.to_owned(), count.packets);
-    let drops = counters.drops.iter();
-    let drops = drops.map(|(cause, dropped)| (heading(cause), dropped.packets));
+    let drops = counters
+        .drops
+        .iter()
+        .map(|(cause, dropped)| (heading(cause), dropped.packets));
     let mut counts = vec![
         named("in", counters.arrived),
         named("out", counters.delivered),

@@ -144,7 +144,7 @@ fn text(compared: &[Compared<'_>], first: &PathBuf, second: &PathBuf) -> String 
         "nearer to the client",
     ];
     let mut cells = vec![line(head)];
-    cells.extend(compared.iter().map(|one| one.cells(&names)));
+    cells.extend(compared.iter().map(|clocks| clocks.cells(&names)));
     let mut text = format!("the clock of {} against that of {}\n", names[1], names[0]);
     text.push_str(&grid(&columns, &cells));
     text

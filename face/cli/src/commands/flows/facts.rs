@@ -83,7 +83,6 @@ macro_rules! facts {
     };
 }
 
-/// Returns the counts of packets by kind.
 fn kinds(connection: &Connection, side: Side) -> Vec<Fact> {
     let direction = connection.direction(side);
     let count = |kind| Some(direction.count_of(kind));

@@ -75,7 +75,7 @@ fn bytes_of(connection: &Connection) -> u64 {
 fn keep_largest<T>(all: &mut Vec<T>, most: usize, key: impl Fn(&T) -> (Reverse<u64>, usize)) {
     all.sort_by_key(&key);
     all.truncate(most);
-    all.sort_by_key(|one| key(one).1);
+    all.sort_by_key(|item| key(item).1);
 }
 
 fn connection_line(index: usize, connection: &Connection) -> Vec<String> {

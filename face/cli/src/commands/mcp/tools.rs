@@ -125,8 +125,11 @@ fn whole_and_brief(text: String) -> Result<String, String> {
     ];
     let mut document = parsed(&text)?;
     let joined = document.get_mut("joined");
-    let has_joined =
-        joined.is_some_and(|joined| joined.as_array().is_some_and(|all| !all.is_empty()));
+    let has_joined = joined.is_some_and(|joined| {
+        joined
+            .as_array()
+            .is_some_and(|connections| !connections.is_empty())
+    });
     let lists = [
         ("/joined", usize::from(has_joined)),
         ("/captures/0/connections", usize::from(!has_joined)),
@@ -189,14 +192,14 @@ fn watch(arguments: JsonObject, _: &Root) -> Result<Call, String> {
         pid,
         seconds,
     } = read(arguments)?;
-    let seconds = seconds.unwrap_or(3);
-    if !(1..=30).contains(&seconds) {
+    let interval = seconds.unwrap_or(3);
+    if !(1..=30).contains(&interval) {
         return Err(format!(
-            "`seconds` is {seconds}; nothing was watched; hint: 1 to 30"
+            "`seconds` is {interval}; nothing was watched; hint: 1 to 30"
         ));
     }
     let mut call = Call::new(&["watch", "--count=2", "--lines=12"], without_first_sample);
-    call.option("interval", Some(format!("{seconds} s")));
+    call.option("interval", Some(format!("{interval} s")));
     let filters = [
         address.map(|address| format!("host {address}")),
         port.map(|port| format!("port {port}")),
@@ -256,12 +259,14 @@ fn doctor(arguments: JsonObject, _: &Root) -> Result<Call, String> {
     call.option("rtt", rtt);
     call.option("rate", rate);
     call.option("loss", loss);
-    let direction = direction.map(|direction| match direction {
-        Direction::Send => "send",
-        Direction::Receive => "receive",
-        Direction::Both => "both",
-    });
-    call.option("direction", direction);
+    call.option(
+        "direction",
+        direction.map(|direction| match direction {
+            Direction::Send => "send",
+            Direction::Receive => "receive",
+            Direction::Both => "both",
+        }),
+    );
     call.words
         .extend(address.map(|address| address.to_string().into()));
     Ok(call)

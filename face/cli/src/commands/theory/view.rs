@@ -58,7 +58,10 @@ impl TheoryView {
         let is_kept = |row: &Row| names.iter().any(|name| name == row.key);
         for column in &mut self.columns {
             let sections = &mut column.expected.sections;
-            for section in sections.iter_mut().filter(|one| one.is_of_controls()) {
+            for section in sections
+                .iter_mut()
+                .filter(|section| section.is_of_controls())
+            {
                 section.rows.retain(is_kept);
             }
             sections.retain(|section| !section.rows.is_empty());
@@ -77,7 +80,11 @@ impl TheoryView {
         };
         let has_many = self.columns.len() > 1;
         let largest = self.columns.iter().max_by_key(|column| column.bdp);
-        cells.extend(largest.into_iter().flat_map(|one| one.settings(has_many)));
+        cells.extend(
+            largest
+                .into_iter()
+                .flat_map(|column| column.settings(has_many)),
+        );
         let sections = first.sections().iter();
         let is_lossy = sections.clone().any(|section| section.key == "at_loss");
         let mut is_cut = false;
@@ -149,13 +156,13 @@ impl TheoryView {
 fn table(columns: &[Align], cells: &[Vec<String>]) -> String {
     let rows = cells.iter().filter(|line| line.len() > 1);
     let aligned = grid(columns, &rows.cloned().collect::<Vec<_>>());
-    let mut aligned = aligned.lines();
+    let mut aligned_lines = aligned.lines();
     let mut text = String::new();
     for line in cells {
         let line = match line.as_slice() {
             [] => "",
             [heading] => heading,
-            _ => aligned.next().unwrap_or_default(),
+            _ => aligned_lines.next().unwrap_or_default(),
         };
         text.push_str(line);
         text.push('\n');
@@ -206,8 +213,8 @@ impl Column {
                 human_rate(Buffers::max_rate(self.expected.path.rtt))
             ));
         }
-        let lines = lines.into_iter().map(|line| vec![line]);
-        std::iter::once(Vec::new()).chain(lines).collect()
+        let rows = lines.into_iter().map(|line| vec![line]);
+        std::iter::once(Vec::new()).chain(rows).collect()
     }
 
     fn json(&self) -> Map<String, Value> {

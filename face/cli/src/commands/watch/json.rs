@@ -9,39 +9,46 @@ use gigatcp_meter::watch::Connection;
 use serde_json::{Map, Value, json};
 
 /// A line for each connection.
-pub(super) fn lines(all: &[&Connection]) -> String {
-    let time = SystemTime::now().duration_since(UNIX_EPOCH);
-    let time = time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-    let lines = all.iter().map(|one| format!("{}\n", line(one, time)));
-    lines.collect()
+pub(super) fn lines(connections: &[&Connection]) -> String {
+    let time = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    connections
+        .iter()
+        .map(|connection| format!("{}\n", line(connection, time)))
+        .collect()
 }
 
-fn line(one: &Connection, time: u64) -> Value {
-    let words = one.reading.words();
+fn line(connection: &Connection, time: u64) -> Value {
+    let words = connection.reading.words();
     let words: Map<String, Value> = words
         .map(|(name, number)| (name.into(), number.into()))
         .collect();
-    let family = if one.peer.is_ipv4() { "ipv4" } else { "ipv6" };
-    let now = one.now().map(|(cause, probability)| {
+    let family = if connection.peer.is_ipv4() {
+        "ipv4"
+    } else {
+        "ipv6"
+    };
+    let now = connection.now().map(|(cause, probability)| {
         json!({ "cause": cause.id, "probability": (probability * 1000.0).round() / 1000.0 })
     });
     json!({
         "schema": "gigatcp.watch/1",
         "time_unix_nano": time,
-        "monotonic_ns": one.reading.at.as_nanos(),
-        "id": one.id,
+        "monotonic_ns": connection.reading.at.as_nanos(),
+        "id": connection.id,
         "network.transport": "tcp",
         "network.type": family,
-        "network.local.address": one.local.ip().to_string(),
-        "network.local.port": one.local.port(),
-        "network.peer.address": one.peer.ip().to_string(),
-        "network.peer.port": one.peer.port(),
-        "network.connection.state": one.state().replace('-', "_"),
-        "process.pid": one.owner.as_ref().map(|owner| owner.id),
-        "process.executable.name": one.owner.as_ref().map(|owner| &*owner.name),
-        "congestion_control": one.congestion,
-        "sent_bps": one.sent.as_bps(),
-        "received_bps": one.received.as_bps(),
+        "network.local.address": connection.local.ip().to_string(),
+        "network.local.port": connection.local.port(),
+        "network.peer.address": connection.peer.ip().to_string(),
+        "network.peer.port": connection.peer.port(),
+        "network.connection.state": connection.state().replace('-', "_"),
+        "process.pid": connection.owner.as_ref().map(|owner| owner.id),
+        "process.executable.name": connection.owner.as_ref().map(|owner| &*owner.name),
+        "congestion_control": connection.congestion,
+        "sent_bps": connection.sent.as_bps(),
+        "received_bps": connection.received.as_bps(),
         "limited_now": now,
         "tcp_info": words,
     })

@@ -199,30 +199,30 @@ fn deep(
         if !watch.sample_one(id, at).map_err(|error| cannot(&error))? {
             break;
         }
-        let Some(one) = watch.connection(id) else {
+        let Some(connection) = watch.connection(id) else {
             break;
         };
         if arguments.report.is_some() {
-            kept.add_snapshot(one, at);
+            kept.add_snapshot(connection, at);
         }
         if arguments.json_lines {
-            output::print(&json::lines(&[one]))?;
+            output::print(&json::lines(&[connection]))?;
         } else if at >= next_line {
             output::print(&table::timeline(
-                one,
-                since.rates(one, at),
+                connection,
+                since.rates(connection, at),
                 since.started(at),
                 output::columns(),
             ))?;
             next_line += LINE_EVERY;
         } else {
-            since.begin(one, at);
+            since.begin(connection, at);
         }
     }
     if !arguments.json_lines
-        && let Some(one) = watch.connection(id)
+        && let Some(connection) = watch.connection(id)
     {
-        output::print(&format!("\n{}", answer(one, true)))?;
+        output::print(&format!("\n{}", answer(connection, true)))?;
     }
     if let Some(place) = &arguments.report {
         report(place, kept, watch.connection(id))?;
@@ -231,8 +231,12 @@ fn deep(
 }
 
 /// Writes the report page of the connection.
-fn report(place: &Path, kept: record::Kept, one: Option<&Connection>) -> Result<(), Failure> {
-    let Some(record) = one.and_then(|one| kept.record(one)) else {
+fn report(
+    place: &Path,
+    kept: record::Kept,
+    connection: Option<&Connection>,
+) -> Result<(), Failure> {
+    let Some(record) = connection.and_then(|connection| kept.record(connection)) else {
         output::say("no report: the connection ended before two looks");
         return Ok(());
     };
@@ -250,9 +254,9 @@ struct Since {
 }
 
 impl Since {
-    fn begin(&mut self, one: &Connection, at: Instant) {
+    fn begin(&mut self, connection: &Connection, at: Instant) {
         self.start.get_or_insert(at);
-        self.last.get_or_insert((at, one.totals()));
+        self.last.get_or_insert((at, connection.totals()));
     }
 
     fn started(&self, at: Instant) -> Duration {
@@ -260,8 +264,8 @@ impl Since {
     }
 
     /// Rates since the last line.
-    fn rates(&mut self, one: &Connection, at: Instant) -> [gigatcp_units::Rate; 2] {
-        let totals = one.totals();
+    fn rates(&mut self, connection: &Connection, at: Instant) -> [gigatcp_units::Rate; 2] {
+        let totals = connection.totals();
         let (from, before) = self.last.replace((at, totals)).unwrap_or((at, totals));
         let time = at.saturating_since(from);
         [0, 1].map(|end: usize| {
@@ -279,16 +283,16 @@ fn ended(interrupt: &Interrupt) -> Outcome {
 /// Returns the answers for the largest connections.
 fn summary(watch: &Watch) -> String {
     let all = watch.by_size();
-    let is_large = |one: &&&Connection| one.total() >= MIN_BYTES;
+    let is_large = |connection: &&&Connection| connection.total() >= MIN_BYTES;
     let large = all.iter().filter(is_large).count();
     let mut text = String::new();
-    for one in all
+    for connection in all
         .iter()
-        .filter(|one| large == 0 || is_large(one))
+        .filter(|connection| large == 0 || is_large(connection))
         .take(SUMMARY)
     {
-        if one.total() > Bytes::ZERO {
-            text.push_str(&format!("\n{}", answer(one, false)));
+        if connection.total() > Bytes::ZERO {
+            text.push_str(&format!("\n{}", answer(connection, false)));
         }
     }
     let others = large.saturating_sub(SUMMARY);
@@ -301,16 +305,18 @@ fn summary(watch: &Watch) -> String {
     text
 }
 
-/// Returns the answer for one connection.
-fn answer(one: &Connection, is_verbose: bool) -> String {
-    let Some(diagnosis) = one.diagnosis() else {
-        return format!("{} -> {}: no data moved\n", one.local, one.peer);
+fn answer(connection: &Connection, is_verbose: bool) -> String {
+    let Some(diagnosis) = connection.diagnosis() else {
+        return format!(
+            "{} -> {}: no data moved\n",
+            connection.local, connection.peer
+        );
     };
-    let (from, to, end) = match one.role() {
-        End::Sender => (one.local, one.peer, "sender"),
-        End::Receiver => (one.peer, one.local, "receiver"),
+    let (from, to, end) = match connection.role() {
+        End::Sender => (connection.local, connection.peer, "sender"),
+        End::Receiver => (connection.peer, connection.local, "receiver"),
     };
-    let owner = one.owner.as_ref().map_or_else(String::new, |owner| {
+    let owner = connection.owner.as_ref().map_or_else(String::new, |owner| {
         format!("{} (process {})", terminal(&owner.name), owner.id)
     });
     let label = ConnectionLabel {

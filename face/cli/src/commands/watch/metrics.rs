@@ -113,9 +113,9 @@ impl Metrics {
                 readers.push_back(Arc::downgrade(&peer));
                 let text = Arc::clone(&served);
                 thread::spawn(move || {
-                    let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    let now = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     // An error means that the scraper has gone away.
-                    let _ = answer(&peer, &text);
+                    let _ = answer(&peer, &now);
                 });
             }
         });
@@ -175,16 +175,16 @@ macro_rules! families {
 
 const FAMILIES: [Family; 7] = families! {
     counter "tcp_connection_sent_bytes" "Bytes acknowledged by the peer."
-        |one| Some(one.bytes_acked?.as_u64() as f64);
+        |reading| Some(reading.bytes_acked?.as_u64() as f64);
     counter "tcp_connection_received_bytes" "Bytes received in order."
-        |one| Some(one.bytes_received?.as_u64() as f64);
+        |reading| Some(reading.bytes_received?.as_u64() as f64);
     counter "tcp_connection_retransmitted_segments" "Segments retransmitted."
-        |one| Some(one.total_retrans? as f64);
-    gauge "tcp_connection_rtt_seconds" "Smoothed RTT." |one| Some(one.rtt?.as_secs_f64());
-    gauge "tcp_connection_min_rtt_seconds" "Minimum RTT." |one| Some(one.min_rtt?.as_secs_f64());
-    gauge "tcp_connection_cwnd_bytes" "Congestion window." |one| Some(one.cwnd()?.as_u64() as f64);
+        |reading| Some(reading.total_retrans? as f64);
+    gauge "tcp_connection_rtt_seconds" "Smoothed RTT." |reading| Some(reading.rtt?.as_secs_f64());
+    gauge "tcp_connection_min_rtt_seconds" "Minimum RTT." |reading| Some(reading.min_rtt?.as_secs_f64());
+    gauge "tcp_connection_cwnd_bytes" "Congestion window." |reading| Some(reading.cwnd()?.as_u64() as f64);
     gauge "tcp_connection_window_bytes" "Window that the peer advertises."
-        |one| Some(one.snd_wnd?.as_u64() as f64);
+        |reading| Some(reading.snd_wnd?.as_u64() as f64);
 };
 
 /// Formats a snapshot in the OpenMetrics format.
@@ -192,17 +192,17 @@ fn text(all: &[&Connection], tallies: &Tallies) -> String {
     let mut text = String::new();
     let mut states: BTreeMap<&str, usize> = BTreeMap::new();
     all.iter()
-        .for_each(|one| *states.entry(one.state()).or_default() += 1);
+        .for_each(|connection| *states.entry(connection.state()).or_default() += 1);
     for name in ["tcp_connections", "system_network_connection_count"] {
         let _ = writeln!(
             text,
             "# TYPE {name} gauge\n# HELP {name} Connections by state."
         );
         for (state, count) in &states {
-            let state = state.replace('-', "_");
             let _ = writeln!(
                 text,
-                "{name}{{network_transport=\"tcp\",network_connection_state=\"{state}\"}} {count}"
+                "{name}{{network_transport=\"tcp\",network_connection_state=\"{}\"}} {count}",
+                state.replace('-', "_")
             );
         }
     }
@@ -266,8 +266,10 @@ fn labels(one: &Connection) -> String {
 
 /// Escapes a label's value for the format.
 fn escaped(value: &str) -> String {
-    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-    value.replace('\n', "\\n")
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 #[cfg(test)]

@@ -32,12 +32,15 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Adds a snapshot.
-    pub(super) fn add_snapshot(&mut self, one: &Connection, at: Instant) {
+    pub(super) fn add_snapshot(&mut self, connection: &Connection, at: Instant) {
         let start = *self.start.get_or_insert(at);
         let stride = self.stride.max(1);
         if self.seen.is_multiple_of(stride) {
             let at = Instant::ZERO + at.saturating_since(start);
-            self.readings.push(Reading { at, ..one.reading });
+            self.readings.push(Reading {
+                at,
+                ..connection.reading
+            });
         }
         self.seen += 1;
         if self.readings.len() >= MAX_READINGS {
@@ -48,14 +51,14 @@ impl Kept {
             });
             self.stride = stride * 2;
         }
-        let retransmits = one.reading.total_retrans.unwrap_or(0);
-        let now = (at, one.total(), retransmits);
+        let retransmits = connection.reading.total_retrans.unwrap_or(0);
+        let now = (at, connection.total(), retransmits);
         let (from, bytes, before) = *self.since.get_or_insert(now);
         if at.saturating_since(from) >= INTERVAL.saturating_mul(1 << self.merged.min(30)) {
             self.intervals.push(IntervalRecord {
                 start_ns: from.saturating_since(start).as_nanos(),
                 end_ns: at.saturating_since(start).as_nanos(),
-                bytes: one.total().saturating_sub(bytes).as_u64(),
+                bytes: connection.total().saturating_sub(bytes).as_u64(),
                 retransmitted_segments: retransmits.saturating_sub(before),
             });
             self.since = Some(now);
@@ -67,24 +70,24 @@ impl Kept {
     }
 
     /// Returns the record; `None` before two snapshots.
-    pub(super) fn record(self, one: &Connection) -> Option<RunRecord> {
+    pub(super) fn record(self, connection: &Connection) -> Option<RunRecord> {
         let (first, last) = (*self.readings.first()?, *self.readings.last()?);
         let length = last.at.saturating_since(first.at);
-        let (from, to, counted_by) = match one.role() {
-            End::Sender => (one.local, one.peer, "sender"),
-            End::Receiver => (one.peer, one.local, "receiver"),
+        let (from, to, counted_by) = match connection.role() {
+            End::Sender => (connection.local, connection.peer, "sender"),
+            End::Receiver => (connection.peer, connection.local, "receiver"),
         };
         let grown = |of: fn(&Reading) -> Option<u64>| {
             of(&last)
                 .unwrap_or(0)
                 .saturating_sub(of(&first).unwrap_or(0))
         };
-        let diagnosis = one.diagnosis();
-        let bytes = one.total().as_u64();
+        let diagnosis = connection.diagnosis();
+        let bytes = connection.total().as_u64();
         let title = format!("{from} -> {to}");
         let mut flow = FlowRecord {
             name: title.clone(),
-            congestion_control: one.congestion.clone(),
+            congestion_control: connection.congestion.clone(),
             ended_ns: length.as_nanos(),
             bytes,
             elapsed_ns: length.as_nanos(),
@@ -111,9 +114,9 @@ impl Kept {
             ..SeriesRecord::default()
         };
         Some(counters_record::run(
-            format!("watch {}", one.id),
+            format!("watch {}", connection.id),
             format!("Connection {title}"),
-            format!("# gigatcp watch --connection {}", one.id),
+            format!("# gigatcp watch --connection {}", connection.id),
             series,
         ))
     }

@@ -97,8 +97,8 @@ fn line(verb: &str, place: &Path, cost: &Cost) -> String {
 
 fn refused(place: &Path, why: &Refused) -> Failure {
     let name = place.display();
-    let failure = Failure::new(format!("cannot record in {name}: {why}"));
-    let failure = failure.effect("nothing is recorded");
+    let failure =
+        Failure::new(format!("cannot record in {name}: {why}")).effect("nothing is recorded");
     match why {
         Refused::Taken => failure.hint("name another directory, or end that one first"),
         Refused::Writable { .. } => failure.hint(format!(

@@ -36,17 +36,21 @@ pub(super) fn snapshot(
     refreshes: bool,
     width: Option<usize>,
 ) -> String {
-    let rows = all.iter().take(shown).map(|one| row(one)).collect();
+    let rows = all
+        .iter()
+        .take(shown)
+        .map(|connection| row(connection))
+        .collect();
     let home = if refreshes { HOME } else { "" };
     let sum = |of: fn(&Connection) -> Rate| {
-        let all = all.iter().map(|one| of(one).as_bps());
-        human_rate(Rate::from_bps(all.sum()))
+        let rates = all.iter().map(|connection| of(connection).as_bps());
+        human_rate(Rate::from_bps(rates.sum()))
     };
     let mut text = format!(
         "{home}{}, {} sent, {} received\n{}",
         counted(all.len() as u64, "connection"),
-        sum(|one| one.sent),
-        sum(|one| one.received),
+        sum(|connection| connection.sent),
+        sum(|connection| connection.received),
         rendered(rows, width.unwrap_or(usize::MAX))
     );
     if let Some(more @ 1..) = all.len().checked_sub(shown) {
@@ -79,8 +83,8 @@ fn rendered(mut rows: Vec<Vec<String>>, width: usize) -> String {
 }
 
 /// Formats rows with as many of the columns as fit. The limit is the last to be cut.
-fn fitted(columns: &[Align], mut rows: Vec<Vec<String>>, width: usize) -> String {
-    let mut columns = columns.to_vec();
+fn fitted(all_columns: &[Align], mut rows: Vec<Vec<String>>, width: usize) -> String {
+    let mut columns = all_columns.to_vec();
     let is_wide = |columns: &[Align], rows: &[Vec<String>]| {
         let text = grid(columns, rows);
         text.lines().any(|line| line.chars().count() > width)
@@ -138,18 +142,17 @@ fn shortened(text: &str, most: usize) -> String {
     begin.chain(['\u{2026}']).collect()
 }
 
-fn row(one: &Connection) -> Vec<String> {
-    let reading = &one.reading;
+fn row(connection: &Connection) -> Vec<String> {
+    let reading = &connection.reading;
     let dash = || "-".to_owned();
-    let owner = one.owner.as_ref();
-    let owner = owner.map_or_else(dash, |owner| {
+    let owner = connection.owner.as_ref().map_or_else(dash, |owner| {
         terminal(&owner.name.chars().take(NAME).collect::<String>())
     });
     let rate = |rate: Rate| match rate {
         Rate::ZERO => dash(),
         rate => human_rate(rate),
     };
-    let diagnosis = one.diagnosis();
+    let diagnosis = connection.diagnosis();
     let since = diagnosis.as_ref().and_then(|diagnosis| {
         let answer = diagnosis.answer();
         let unsure = if answer.is_unsure { " (unsure)" } else { "" };
@@ -157,26 +160,26 @@ fn row(one: &Connection) -> Vec<String> {
         Some(format!("{} {share:.0} %{unsure}", answer.cause?.id))
     });
     vec![
-        one.id.to_string(),
+        connection.id.to_string(),
         owner,
-        one.peer.to_string(),
-        rate(one.sent),
-        rate(one.received),
+        connection.peer.to_string(),
+        rate(connection.sent),
+        rate(connection.received),
         reading.rtt.map_or_else(dash, human_duration),
         reading.cwnd().map_or_else(dash, human_bytes),
         reading
             .total_retrans
             .map_or_else(dash, |count| count.to_string()),
-        limit(one).to_owned(),
+        limit(connection).to_owned(),
         since.unwrap_or_else(dash),
     ]
 }
 
 /// Returns the present limit of a connection; "idle" if no data moves.
-pub(super) fn limit(one: &Connection) -> &'static str {
-    let is_idle = one.sent == Rate::ZERO && one.received == Rate::ZERO;
-    match one.now() {
-        _ if is_idle && one.reading.unacked == Some(0) => "idle",
+pub(super) fn limit(connection: &Connection) -> &'static str {
+    let is_idle = connection.sent == Rate::ZERO && connection.received == Rate::ZERO;
+    match connection.now() {
+        _ if is_idle && connection.reading.unacked == Some(0) => "idle",
         Some((cause, _)) => cause.id,
         None => "unknown",
     }
@@ -207,12 +210,12 @@ pub(super) fn timeline_head(width: Option<usize>) -> String {
 
 /// Returns a line of a timeline, with the rates since the previous line.
 pub(super) fn timeline(
-    one: &Connection,
+    connection: &Connection,
     rates: [Rate; 2],
     since: Duration,
     width: Option<usize>,
 ) -> String {
-    let reading = &one.reading;
+    let reading = &connection.reading;
     let dash = || "-".to_owned();
     let cells = [
         format!("{:.1} s", since.as_secs_f64()),
@@ -225,21 +228,23 @@ pub(super) fn timeline(
             .total_retrans
             .map_or_else(dash, |count| count.to_string()),
     ];
-    timeline_line(&cells, limit(one), width)
+    timeline_line(&cells, limit(connection), width)
 }
 
 fn timeline_line(cells: &[String; 7], last: &str, width: Option<usize>) -> String {
-    let width = width.unwrap_or(WIDE_LINE);
-    let count = if width < WIDE_LINE {
+    let line_width = width.unwrap_or(WIDE_LINE);
+    let count = if line_width < WIDE_LINE {
         NARROW_TIMELINE
     } else {
         cells.len()
     };
-    let cells = cells.iter().zip(TIMELINE).take(count);
     let padded: Vec<String> = cells
+        .iter()
+        .zip(TIMELINE)
+        .take(count)
         .map(|(cell, width)| format!("{cell:>width$}"))
         .collect();
-    shortened(&format!("{}  {last}", padded.join("  ")), width) + "\n"
+    shortened(&format!("{}  {last}", padded.join("  ")), line_width) + "\n"
 }
 
 #[cfg(test)]

@@ -22,8 +22,8 @@ pub(super) struct Counters {
 impl Counters {
     /// Adds what the counters of a socket say, unless there was one with the same ends.
     pub(super) fn add(&mut self, ends: [SocketAddr; 2], role: End, diagnosis: Diagnosis) {
-        let ends = ends.map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()));
-        self.sockets.entry(ends).or_insert((role, diagnosis));
+        let key = ends.map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()));
+        self.sockets.entry(key).or_insert((role, diagnosis));
     }
 
     /// The comparison of these counters with diagnoses of packets.

@@ -36,9 +36,11 @@ pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> 
 /// The error for JSON of a program that is not known.
 fn foreign(path: &Path, document: &Value) -> Failure {
     let name = terminal(&path.display().to_string());
-    let schema = document["schema"].as_str().map_or_else(String::new, |one| {
-        format!(", with the schema `{}`", terminal(one))
-    });
+    let schema = document["schema"]
+        .as_str()
+        .map_or_else(String::new, |schema| {
+            format!(", with the schema `{}`", terminal(schema))
+        });
     Failure::new(format!("{name} is JSON that shows no connection{schema}"))
         .effect("nothing was explained")
         .hint("of JSON, `why` reads `iperf3 -J`, `--json-stream` and `gigatcp watch --json-lines`")

@@ -114,17 +114,20 @@ impl Stored {
         }
         let text = record.plan.as_bytes();
         let files = PlanDirectory(directory);
-        let plan = gigatcp_plan::parse_with("its plan", text, &record.overrides, &files);
-        let plan = plan.map_err(|_| cannot("its plan cannot be read by this version"))?;
+        let plan = gigatcp_plan::parse_with("its plan", text, &record.overrides, &files)
+            .map_err(|_| cannot("its plan cannot be read by this version"))?;
         let job = Job {
-            only: record.series.iter().map(|one| one.name.clone()).collect(),
+            only: record
+                .series
+                .iter()
+                .map(|series| series.name.clone())
+                .collect(),
             seed: record.seed,
             repeat: record.repeat,
             diagnose: true,
             ..Job::of(plan)
         };
-        let again = job.records();
-        let mut again = again.map_err(|error| cannot(&error.to_string()))?;
+        let mut again = job.records().map_err(|error| cannot(&error.to_string()))?;
         // Converted to text first: the stored numbers were read from text.
         let text = json!(again).to_string();
         let read: Vec<SeriesRecord> = serde_json::from_str(&text)
@@ -205,13 +208,13 @@ impl Stored {
 
 /// The results of a series, without the diagnosis and the graph, which `run` chooses.
 fn bare(series: &SeriesRecord) -> Value {
-    let mut series = series.clone();
-    series.further = None;
-    for flow in &mut series.flows {
+    let mut results = series.clone();
+    results.further = None;
+    for flow in &mut results.flows {
         flow.why = None;
         flow.time_sequence = None;
     }
-    json!(series)
+    json!(results)
 }
 
 /// Returns the answer for a flow from its packets, formatted as by [`answer`](super::answer).
@@ -226,19 +229,20 @@ fn recorded(why: &WhyRecord) -> String {
 /// Returns shares of the time by cause, as the run measured them. A record of schema 1 has no
 /// causes: shares by mechanism.
 fn account(flow: &FlowRecord) -> String {
-    let causes = flow.limited_by.iter().map(|one| (&one.cause, one.spent_ns));
-    let mut shares: Vec<(&String, u64)> = causes.collect();
+    let causes = flow.limited_by.iter();
+    let mut shares: Vec<(&String, u64)> =
+        causes.map(|share| (&share.cause, share.spent_ns)).collect();
     if shares.is_empty() {
-        let limits = flow.limits.iter().map(|one| (&one.limit, one.spent_ns));
-        shares = limits.collect();
+        let limits = flow.limits.iter();
+        shares = limits.map(|share| (&share.limit, share.spent_ns)).collect();
     }
-    let all: u64 = shares.iter().map(|(_, spent)| spent).sum();
+    let whole: u64 = shares.iter().map(|(_, spent)| spent).sum();
     shares.sort_by_key(|(_, spent)| std::cmp::Reverse(*spent));
-    let shares = shares.iter().filter_map(|(name, spent)| {
-        let percent = *spent as f64 * 100.0 / all.max(1) as f64;
+    let named = shares.iter().filter_map(|(name, spent)| {
+        let percent = *spent as f64 * 100.0 / whole.max(1) as f64;
         (percent >= 0.05).then(|| format!("{name} {percent:.1} %"))
     });
-    shares.collect::<Vec<_>>().join(", ")
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the file name of the capture of a series.

@@ -135,8 +135,8 @@ pub(super) const FAMILIES: &[Family] = &[
         [[50.0, 400.0], [20.0, 120.0]],
         200.0,
         |draft| {
-            let bytes = draft.bdp() * draft.draw.between(0.15, 0.7);
-            let bytes = bytes.max(60_000.0) as u64;
+            let share = draft.draw.between(0.15, 0.7);
+            let bytes = (draft.bdp() * share).max(60_000.0) as u64;
             draft.spec.seconds = 1.0;
             draft.queue(2.0);
             if draft.draw.chance(0.5) {

@@ -198,7 +198,7 @@ impl Draft {
 
     fn set(&mut self, name: &str, value: &str) {
         let name = format!("net.ipv4.{name}");
-        self.spec.sysctls.retain(|(other, _)| *other != name);
+        self.spec.sysctls.retain(|(set, _)| *set != name);
         self.spec.sysctls.push((name, value.to_owned()));
     }
 
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn families_have_different_names_and_every_case_has_a_main_program() {
         let all = all();
-        let names: std::collections::BTreeSet<_> = all.iter().map(|one| one.name).collect();
+        let names: std::collections::BTreeSet<_> = all.iter().map(|family| family.name).collect();
         assert_eq!(names.len(), all.len());
         assert!(all.len() >= 26);
         for family in all {

@@ -238,10 +238,10 @@ mod tests {
         packet.extend_from_slice(&[34, 0, 16, 0]);
         packet.extend_from_slice(&frame(&payload));
         let mut cut = Vec::new();
-        frames(&packet, |one| cut.push(one));
-        let read: Vec<Tcp> = cut.iter().map(|one| tcp(one).unwrap()).collect();
+        frames(&packet, |frame| cut.push(frame));
+        let read: Vec<Tcp> = cut.iter().map(|frame| tcp(frame).unwrap()).collect();
         assert_eq!(
-            read.iter().map(|one| one.seq).collect::<Vec<_>>(),
+            read.iter().map(|tcp| tcp.seq).collect::<Vec<_>>(),
             [100, 200, 300]
         );
         assert_eq!(read[0].flags, 0x10);
@@ -249,10 +249,10 @@ mod tests {
         let joined: Vec<u8> = cut
             .iter()
             .zip(&read)
-            .flat_map(|(one, tcp)| one[tcp.payload_at..].to_vec())
+            .flat_map(|(frame, tcp)| frame[tcp.payload_at..].to_vec())
             .collect();
         assert_eq!(joined, payload);
-        assert!(cut.iter().all(|one| is_valid(one)));
+        assert!(cut.iter().all(|frame| is_valid(frame)));
     }
 
     #[test]

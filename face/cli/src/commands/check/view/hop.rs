@@ -77,9 +77,10 @@ impl HopView {
 
     /// View of a half-duplex Ethernet shared by both directions.
     pub(super) fn of_ethernet(ethernet: &Ethernet) -> Self {
-        let recoveries = ["sender's", "receiver's"].into_iter();
-        let recoveries = recoveries.zip(ethernet.recoveries);
-        let recoveries = recoveries.filter(|(_, span)| !span.is_zero());
+        let recoveries = ["sender's", "receiver's"]
+            .into_iter()
+            .zip(ethernet.recoveries)
+            .filter(|(_, span)| !span.is_zero());
         let recoveries =
             recoveries.map(|(whose, span)| format!("{span} after a collision of the {whose}"));
         let mut view = Self::of_shared(&ethernet.medium);
@@ -89,9 +90,12 @@ impl HopView {
 
     /// A medium.
     pub(super) fn of_shared(medium: &SharedMediumConfig) -> Self {
-        let recovery = medium.recoveries.iter().max();
-        let recovery = recovery.filter(|span| !span.is_zero());
-        let recovery = recovery.map(|span| format!("up to {span} after a collision"));
+        let recovery = medium
+            .recoveries
+            .iter()
+            .max()
+            .filter(|span| !span.is_zero())
+            .map(|span| format!("up to {span} after a collision"));
         Self {
             name: medium.name.clone(),
             rate_bps: Some(medium.rate.as_bps()),
@@ -225,8 +229,9 @@ fn rewritten(middlebox: &Middlebox) -> Vec<String> {
         (clears_sack, "SACK"),
         (clears_timestamps, "timestamps"),
         (clears_ecn, "ECN"),
-    ];
-    let cleared = cleared.into_iter().filter(|(is_cleared, _)| **is_cleared);
+    ]
+    .into_iter()
+    .filter(|(is_cleared, _)| **is_cleared);
     said.extend(cleared.map(|(_, what)| format!("{what} cleared")));
     said
 }
