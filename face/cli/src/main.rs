@@ -15,7 +15,7 @@
 //! * [`experiments`], [`plan_file`]: from a name to a checked plan.
 //! * [`profiles`]: the settings of hosts, by name.
 //! * [`interrupt`], [`progress`]: signals and progress during a run.
-//! * [`values`], [`grid`], [`nearest`]: parsing values, aligning columns, suggesting words.
+//! * [`values`], [`nearest`]: parsing values, suggesting words.
 //!
 //! Out of scope: settings outside the command line that change a result. A command line, a plan
 //! and a seed fully determine it; the config file, GIGATCP_LOG and NO_COLOR say what is shown, and

@@ -155,7 +155,7 @@ pub(crate) struct Arguments {
     )]
     duration: Option<Duration>,
 
-    /// Begin of the time to explain of a recording: HH:MM[:SS] of the last 24 h, or RFC 3339
+    /// Begin of the time to explain of a recording: HH:MM or HH:MM:SS of the last 24 h, or RFC 3339
     #[arg(
         long,
         value_name = "TIME",
