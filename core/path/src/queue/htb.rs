@@ -199,6 +199,12 @@ fn inner(classes: &[Settings]) -> Vec<bool> {
     is_inner
 }
 
+/// Number of leaves: each has a queue with its own limit.
+pub(super) fn leaves(classes: &[Settings]) -> u64 {
+    let is_leaf = inner(classes).into_iter().filter(|is_inner| !is_inner);
+    is_leaf.count() as u64
+}
+
 /// The rate that the classes have together: the sum of those without parent. An inner class has the rate
 /// of its children, or its own if that is higher and they may borrow it.
 pub(super) fn total_rate(config: &QueueConfig) -> Option<Rate> {
