@@ -10,7 +10,8 @@
 //!   − used)/256. The ratio is 256·octets/occupied of the last arrival with larger segments than
 //!   before, 128 at first (`tcp_measure_rcv_mss`). The window does not exceed `ssthresh`, which
 //!   grows by twice what arrives (`tcp_grow_window`); with packets that occupy more than the ratio
-//!   says, up to a part of the largest window.
+//!   says, up to a part of the largest window. Small packets inside the window may exceed the
+//!   buffer: one of requested size then drops them, another grows (`tcp_clamp_window`).
 //!
 //! An arrival that continues the one before is copied behind it if the allocation has room there,
 //! and then occupies nothing (`tcp_try_coalesce`; `TcpExtTCPRcvCoalesce` in snmp_counter.rst).
@@ -318,6 +319,11 @@ impl ReceiveMemory {
     /// Buffer that backs a window of `window` octets.
     pub fn buffer_backing(&self, window: u64) -> u64 {
         window.saturating_mul(WHOLE) / self.ratio
+    }
+
+    /// Memory in use.
+    pub fn used(&self) -> u64 {
+        self.used
     }
 
     /// Whether an arrival is kept: if the used memory does not exceed the buffer.

@@ -210,6 +210,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Whether there is memory for an arrival, if packets count. A buffer that may grow and is
+    /// exceeded grows to what is used, up to its maximum (Linux `tcp_clamp_window`). Its window
+    /// stays: small packets exceed the memory, not the window.
+    pub(super) fn has_memory(&mut self, now: Instant) -> bool {
+        let most = self.transport.profile.buffers.receive_buffer_max;
+        if self.buffers.receive.is_some() && self.window.grow_to_used(most) {
+            let octets = self.window.buffer();
+            self.outbox
+                .put(EventMask::CHANGES, now, Event::ReceiveBufferGrew { octets });
+        }
+        self.window.has_room()
+    }
+
     fn grow_receive_buffer(&mut self, now: Instant, window: u64) {
         let octets = self.window.buffer_backing(&self.transport.profile, window);
         let octets = octets.min(self.transport.profile.buffers.receive_buffer_max.as_u64());
