@@ -282,7 +282,8 @@ impl<P: Payload> Connection<P> {
         }
         let smss = u64::from(self.smss);
         let needed = unsent.clamp(1, smss);
-        let limit = if window < needed && window <= allowance {
+        // Where both are used up it is cwnd (Linux `tcp_write_xmit` asks for it first).
+        let limit = if window < needed && window < allowance {
             Limit::ReceiveWindow
         } else if allowance < needed {
             self.limiting.cwnd_limited = true;
