@@ -284,8 +284,7 @@ impl<P: Payload> Connection<P> {
         match &self.buffers.send_memory {
             Some(memory) => {
                 let queue = self.send_queue_state();
-                let room = memory.room(&queue, self.send_buffer.capacity());
-                self.below_lowat(room, queue.end.saturating_sub(queue.unsent))
+                memory.room(&queue, self.send_buffer.capacity())
             }
             None => self.below_lowat(self.send_buffer.space(), self.unsent()),
         }
@@ -315,7 +314,6 @@ impl<P: Payload> Connection<P> {
         let mut taken = 0;
         while taken < offered {
             let room = memory.room(&queue, self.send_buffer.capacity());
-            let room = self.below_lowat(room, queue.end.saturating_sub(queue.unsent));
             if room == 0 {
                 break;
             }
@@ -338,6 +336,12 @@ impl<P: Payload> Connection<P> {
             end,
             is_open: self.send_buffer.records().end_after(end - 1) != Some(end),
             goal: truesize::size_goal(self.smss, self.snd.max_wnd),
+            unsent_lowat: self
+                .transport
+                .profile
+                .buffers
+                .not_sent_lowat
+                .map(Bytes::as_u64),
         }
     }
 
