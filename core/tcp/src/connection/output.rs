@@ -293,7 +293,8 @@ impl<P: Payload> Connection<P> {
             // Nagle holds a small segment back until more is written.
             self.limiting.idle_limit
         };
-        if limit == Limit::ReceiveWindow && (self.snd.flight_size() == 0 || self.snd.wnd == 0) {
+        let is_closed = window < needed && window <= allowance;
+        if is_closed && (self.snd.flight_size() == 0 || self.snd.wnd == 0) {
             self.arm_persist(now);
         }
         self.set_limit(now, limit);
