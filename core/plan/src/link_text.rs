@@ -512,6 +512,8 @@ mod tests {
         assert!(both.why.contains("not both"), "{}", both.why);
         let turn = wrong("htb; rate 1 Mbit/s, quantum 2 kB; parent 1, rate 1 Mbit/s");
         assert!(turn.why.contains("no `quantum`"), "{}", turn.why);
+        let order = wrong("htb; rate 1 Mbit/s, prio 1; parent 1, rate 1 Mbit/s");
+        assert!(order.why.contains("no `prio`"), "{}", order.why);
         let deep: String = (1..9)
             .map(|n| format!("; parent {n}, rate 1 Mbit/s"))
             .collect();

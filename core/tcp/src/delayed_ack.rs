@@ -73,6 +73,9 @@ pub struct DelayedAck {
     /// Largest segment seen: the full size.
     rcv_mss: u64,
     started: bool,
+    /// Data of the application carries acknowledgments: none is quick, until one had to leave by the
+    /// timer (Linux's pingpong mode).
+    is_interactive: bool,
     /// ACKs sent for the current gap.
     gap_acks: u8,
     /// Arrivals beyond a gap since the last ACK.
@@ -90,6 +93,7 @@ impl DelayedAck {
             unacked: 0,
             rcv_mss: 0,
             started: false,
+            is_interactive: false,
             gap_acks: 0,
             compressed: 0,
         }
@@ -174,6 +178,11 @@ impl DelayedAck {
         self.quick = 0;
     }
 
+    /// Notes that data of the application carries acknowledgments.
+    pub fn set_interactive(&mut self) {
+        self.is_interactive = true;
+    }
+
     /// Processes in-order data.
     #[inline]
     pub fn on_data(&mut self, now: Instant, profile: &Profile, data: &Data) {
@@ -185,7 +194,8 @@ impl DelayedAck {
         self.unacked += data.len;
         self.gap_acks = 0;
         let enough = self.has_enough(data.ack_every) && !data.must_wait_for_reader;
-        if !profile.acknowledgments.delayed_ack || self.quick > 0 || enough {
+        let is_quick = self.quick > 0 && !self.is_interactive;
+        if !profile.acknowledgments.delayed_ack || is_quick || enough {
             self.due = true;
         } else if self.deadline == Instant::FAR_FUTURE {
             self.deadline = now + profile.acknowledgments.delayed_ack_timeout;
@@ -235,6 +245,7 @@ impl DelayedAck {
         );
         if self.deadline <= now {
             self.due = true;
+            self.is_interactive = false;
             self.alone |= self.compressed > 0;
             self.deadline = Instant::FAR_FUTURE;
         }

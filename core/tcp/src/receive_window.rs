@@ -236,6 +236,17 @@ impl ReceiveWindow {
         memory.is_none_or(|memory| memory.has_room(self.buffer))
     }
 
+    /// Grows the buffer to the memory in use, up to `most`. Returns whether it grew.
+    pub fn grow_to_used(&mut self, most: Bytes) -> bool {
+        let used = self.memory.as_ref().map_or(0, |memory| memory.used());
+        let grown = used.min(most.as_u64());
+        let grows = grown > self.buffer;
+        if grows {
+            self.buffer = grown;
+        }
+        grows
+    }
+
     /// Whether more than half of the buffer is used. Then quick-ACKs end (Linux
     /// `__tcp_select_window`).
     pub fn is_tight(&self) -> bool {

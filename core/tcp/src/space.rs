@@ -95,7 +95,7 @@ impl SendSpace {
     /// Right edge of the send window.
     #[inline]
     pub fn edge(&self) -> u64 {
-        self.una + self.wnd
+        self.una.max(1) + self.wnd
     }
 
     /// Offset to use for a segment without data. A probe moves SND.NXT beyond the peer's window,

@@ -10,7 +10,8 @@
 //!   − used)/256. The ratio is 256·octets/occupied of the last arrival with larger segments than
 //!   before, 128 at first (`tcp_measure_rcv_mss`). The window does not exceed `ssthresh`, which
 //!   grows by twice what arrives (`tcp_grow_window`); with packets that occupy more than the ratio
-//!   says, up to a part of the largest window.
+//!   says, up to a part of the largest window. Small packets inside the window may exceed the
+//!   buffer: one of requested size then drops them, another grows (`tcp_clamp_window`).
 //!
 //! An arrival that continues the one before is copied behind it if the allocation has room there,
 //! and then occupies nothing (`tcp_try_coalesce`; `TcpExtTCPRcvCoalesce` in snmp_counter.rst).
@@ -121,10 +122,11 @@ impl SendMemory {
         octets + SEND_OVERHEAD * (self.packets.len() as u64 - self.joined)
     }
 
-    /// Octets that may be written now: to the end of one packet.
+    /// Octets that may be written now: to the end of one packet. Bounds are checked before a packet
+    /// is begun, so its last octets may exceed them.
     pub fn room(&self, queued: &SendQueue, buffer: u64) -> u64 {
         let used = self.used(queued.end - queued.start);
-        if self.is_blocked && used + used / 2 > buffer {
+        if self.is_blocked && (used + used / 2 > buffer || !queued.has_few_unsent(2)) {
             return 0;
         }
         let tail = self.tail_start(queued);
@@ -134,7 +136,11 @@ impl SendMemory {
                 return left;
             }
         }
-        if used < buffer { queued.goal } else { 0 }
+        if used < buffer && queued.has_few_unsent(1) {
+            queued.goal
+        } else {
+            0
+        }
     }
 
     /// Notes that `accepted` octets were written after `queued.end`.
@@ -227,6 +233,17 @@ pub struct SendQueue {
     pub is_open: bool,
     /// Octets of a full packet.
     pub goal: u64,
+    /// Unsent octets below which a packet may be begun (`TCP_NOTSENT_LOWAT`).
+    pub unsent_lowat: Option<u64>,
+}
+
+impl SendQueue {
+    /// Whether a multiple of the unsent octets is below their bound (`tcp_stream_memory_free`).
+    fn has_few_unsent(&self, multiple: u64) -> bool {
+        let unsent = self.end.saturating_sub(self.unsent);
+        self.unsent_lowat
+            .is_none_or(|lowat| multiple * unsent < lowat)
+    }
 }
 
 /// Returns the octets of a full packet. Segments have `smss` octets, and windows up to `max_wnd`.
@@ -318,6 +335,11 @@ impl ReceiveMemory {
     /// Buffer that backs a window of `window` octets.
     pub fn buffer_backing(&self, window: u64) -> u64 {
         window.saturating_mul(WHOLE) / self.ratio
+    }
+
+    /// Memory in use.
+    pub fn used(&self) -> u64 {
+        self.used
     }
 
     /// Whether an arrival is kept: if the used memory does not exceed the buffer.
@@ -524,6 +546,7 @@ mod tests {
             end: 1,
             is_open: true,
             goal: 988,
+            unsent_lowat: None,
         };
         let mut written = 0;
         while memory.room(&queued, LEAST_SEND_BUFFER) > 0 {
@@ -553,6 +576,7 @@ mod tests {
             end: 1,
             is_open: true,
             goal: 25_000,
+            unsent_lowat: None,
         };
         memory.on_written(&queued, 25_000);
         (queued.end, queued.unsent) = (25_001, 10_001);
@@ -573,6 +597,7 @@ mod tests {
             end: 1,
             is_open: true,
             goal: 5000,
+            unsent_lowat: None,
         };
         memory.on_written(&queued, 5000);
         (1..5).for_each(|n| memory.on_sent(1 + 1000 * n));

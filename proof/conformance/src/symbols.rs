@@ -5,6 +5,8 @@
 /// Names that assertions on `tcp_info` use, from `linux/tcp.h`: states,
 /// recovery phases, options.
 pub const TCP_INFO: &[(&str, i64)] = &[
+    // An unset `ssthresh`.
+    ("TCP_INFINITE_SSTHRESH", 0x7fff_ffff),
     ("TCP_ESTABLISHED", 1),
     ("TCP_SYN_SENT", 2),
     ("TCP_SYN_RECV", 3),

@@ -168,6 +168,10 @@ fn check(config: &QueueConfig) -> Result<(), Conflict> {
             let why = "turns are those of leaves: a class with children has no `quantum`";
             return Err(conflict(["quantum"; 2], why, section));
         }
+        if is_inner && class.iter().any(|setting| setting.name == PRIO.name) {
+            let why = "leaves have priorities: a class with children has no `prio`";
+            return Err(conflict(["prio"; 2], why, section));
+        }
         let dscp = class.maybe_whole(&DSCP);
         let others = config.classes.iter().take(section - 1);
         let mut others = others.filter_map(|other| other.maybe_whole(&DSCP));
@@ -197,6 +201,12 @@ fn inner(classes: &[Settings]) -> Vec<bool> {
         }
     }
     is_inner
+}
+
+/// Number of leaves: each has a queue with its own limit.
+pub(super) fn leaves(classes: &[Settings]) -> u64 {
+    let is_leaf = inner(classes).into_iter().filter(|is_inner| !is_inner);
+    is_leaf.count() as u64
 }
 
 /// The rate that the classes have together: the sum of those without parent. An inner class has the rate
@@ -287,6 +297,17 @@ struct Round {
     classes: BTreeSet<u16>,
     /// The first class from here on is next.
     from: u16,
+}
+
+impl Round {
+    /// Adds a class, or removes it.
+    fn set(&mut self, class: usize, is_member: bool) {
+        if is_member {
+            self.classes.insert(class as u16);
+        } else {
+            self.classes.remove(&(class as u16));
+        }
+    }
 }
 
 /// A class.
@@ -435,8 +456,8 @@ impl Htb {
         usize::from(self.leaves[number as usize % self.leaves.len()])
     }
 
-    /// Lets a class send, or borrow, at the priorities `mask`.
-    fn activate(&mut self, number: usize, mask: u8) {
+    /// Lets a class send, or borrow, at the priorities `mask`, or lets it no longer.
+    fn set_active(&mut self, number: usize, mask: u8, is_active: bool) {
         let (mut number, mut mask) = (number, mask);
         while self.classes[number].color == Color::Yellow
             && let Some(parent) = self.classes[number].parent
@@ -444,13 +465,18 @@ impl Htb {
             let parent = usize::from(parent);
             let above = &mut self.classes[parent];
             for prio in priorities(mask) {
-                if !above.borrowing[prio].classes.is_empty() {
-                    // The parent is active already at this priority.
+                let borrowing = &mut above.borrowing[prio];
+                borrowing.set(number, is_active);
+                if borrowing.classes.len() > usize::from(is_active) {
+                    // Others borrow at this priority: nothing changes above.
                     mask &= !(1 << prio);
                 }
-                above.borrowing[prio].classes.insert(number as u16);
             }
-            above.active |= mask;
+            if is_active {
+                above.active |= mask;
+            } else {
+                above.active &= !mask;
+            }
             if mask == 0 {
                 return;
             }
@@ -459,37 +485,7 @@ impl Htb {
         if self.classes[number].color == Color::Green {
             let level = &mut self.levels[self.classes[number].level];
             for prio in priorities(mask) {
-                level.lending[prio].classes.insert(number as u16);
-            }
-        }
-    }
-
-    /// Takes back what [`Self::activate`] did.
-    fn deactivate(&mut self, number: usize, mask: u8) {
-        let (mut number, mut mask) = (number, mask);
-        while self.classes[number].color == Color::Yellow
-            && let Some(parent) = self.classes[number].parent
-        {
-            let parent = usize::from(parent);
-            let above = &mut self.classes[parent];
-            let mut empty = 0;
-            for prio in priorities(mask) {
-                above.borrowing[prio].classes.remove(&(number as u16));
-                if above.borrowing[prio].classes.is_empty() {
-                    empty |= 1 << prio;
-                }
-            }
-            above.active &= !empty;
-            mask = empty;
-            if mask == 0 {
-                return;
-            }
-            number = parent;
-        }
-        if self.classes[number].color == Color::Green {
-            let level = &mut self.levels[self.classes[number].level];
-            for prio in priorities(mask) {
-                level.lending[prio].classes.remove(&(number as u16));
+                level.lending[prio].set(number, is_active);
             }
         }
     }
@@ -501,9 +497,9 @@ impl Htb {
         let (color, until_next) = class.color_at(passed);
         let (level, active) = (class.level, class.active);
         if color != class.color {
-            self.deactivate(number, active);
+            self.set_active(number, active, false);
             self.classes[number].color = color;
-            self.activate(number, active);
+            self.set_active(number, active, true);
         } else if self.due[number].is_none_or(|due| due > now) {
             return;
         }
@@ -589,7 +585,7 @@ impl Htb {
             round.from = leaf as u16 + 1;
         }
         if self.classes[leaf].waiting.is_empty() {
-            self.deactivate(leaf, 1 << prio);
+            self.set_active(leaf, 1 << prio, false);
             self.classes[leaf].active = 0;
         }
         self.charge(leaf, level, i128::from(octets) * BYTE, now);
@@ -636,7 +632,7 @@ impl Discipline for Htb {
         if class.active == 0 {
             class.active = 1 << class.prio;
             let active = class.active;
-            self.activate(leaf, active);
+            self.set_active(leaf, active, true);
         }
     }
 
@@ -666,7 +662,7 @@ impl Discipline for Htb {
             if self.classes[number].level == 0 {
                 self.classes[number].waiting.drain(out);
                 let active = core::mem::take(&mut self.classes[number].active);
-                self.deactivate(number, active);
+                self.set_active(number, active, false);
             }
         }
         self.backlog = Tally::default();

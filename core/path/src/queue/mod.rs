@@ -268,6 +268,12 @@ impl QueueConfig {
         !self.discipline.class_parameters.is_empty()
     }
 
+    /// Number of queues to each of which the limits apply: the leaves of a hierarchy, or one.
+    #[must_use]
+    pub fn limited_queues(&self) -> u64 {
+        htb::leaves(&self.classes).max(1)
+    }
+
     /// Rate up to which it lets packets leave; `None`: any.
     #[must_use]
     pub fn shaped_rate(&self) -> Option<Rate> {

@@ -71,6 +71,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Lets acknowledgments wait for data of the application, which writes at once: none is quick, until
+    /// one had to leave by its timer (Linux: a write that waits for the handshake; `TCP_QUICKACK` 0).
+    pub fn set_interactive(&mut self) {
+        self.ack.set_interactive();
+    }
+
     /// Makes a writer wait if the send buffer is full. If packets count, it waits until a third of
     /// the buffer is free. [`Connection::write`] and [`Connection::set_write_blocked`] call this;
     /// so does a driver that never offers more than [`Connection::send_space`].

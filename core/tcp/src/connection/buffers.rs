@@ -210,6 +210,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Whether there is memory for an arrival, if packets count. A buffer that may grow and is
+    /// exceeded grows to what is used, up to its maximum (Linux `tcp_clamp_window`). Its window
+    /// stays: small packets exceed the memory, not the window.
+    pub(super) fn has_memory(&mut self, now: Instant) -> bool {
+        let most = self.transport.profile.buffers.receive_buffer_max;
+        if self.buffers.receive.is_some() && self.window.grow_to_used(most) {
+            let octets = self.window.buffer();
+            self.outbox
+                .put(EventMask::CHANGES, now, Event::ReceiveBufferGrew { octets });
+        }
+        self.window.has_room()
+    }
+
     fn grow_receive_buffer(&mut self, now: Instant, window: u64) {
         let octets = self.window.buffer_backing(&self.transport.profile, window);
         let octets = octets.min(self.transport.profile.buffers.receive_buffer_max.as_u64());
@@ -271,8 +284,7 @@ impl<P: Payload> Connection<P> {
         match &self.buffers.send_memory {
             Some(memory) => {
                 let queue = self.send_queue_state();
-                let room = memory.room(&queue, self.send_buffer.capacity());
-                self.below_lowat(room, queue.end.saturating_sub(queue.unsent))
+                memory.room(&queue, self.send_buffer.capacity())
             }
             None => self.below_lowat(self.send_buffer.space(), self.unsent()),
         }
@@ -302,7 +314,6 @@ impl<P: Payload> Connection<P> {
         let mut taken = 0;
         while taken < offered {
             let room = memory.room(&queue, self.send_buffer.capacity());
-            let room = self.below_lowat(room, queue.end.saturating_sub(queue.unsent));
             if room == 0 {
                 break;
             }
@@ -325,6 +336,12 @@ impl<P: Payload> Connection<P> {
             end,
             is_open: self.send_buffer.records().end_after(end - 1) != Some(end),
             goal: truesize::size_goal(self.smss, self.snd.max_wnd),
+            unsent_lowat: self
+                .transport
+                .profile
+                .buffers
+                .not_sent_lowat
+                .map(Bytes::as_u64),
         }
     }
 

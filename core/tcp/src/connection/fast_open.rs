@@ -72,9 +72,12 @@ impl<P: Payload> Connection<P> {
         self.fast_open.as_ref().map(|state| state.outcome)
     }
 
-    /// Whether the receiver accepted data in a SYN (`TCPI_OPT_SYN_DATA`), in either direction.
+    /// Whether the receiver accepted all data in a SYN (`TCPI_OPT_SYN_DATA`), in either direction.
     pub fn has_taken_syn_text(&self) -> bool {
-        let taken = |state: &FastOpen| state.text_taken || state.outcome.text_acked > 0;
+        let is_acked = |outcome: &FastOpenOutcome| {
+            outcome.text_acked > 0 && outcome.text_acked == outcome.text_sent
+        };
+        let taken = |state: &FastOpen| state.text_taken || is_acked(&state.outcome);
         self.fast_open.as_deref().is_some_and(taken)
     }
 
@@ -197,13 +200,18 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Notes that `answer` acknowledges our SYN, and its data up to `ack`.
+    /// A cookie that was not asked for is ignored.
     pub(super) fn note_fast_open_answer(&mut self, ack: u64, answer: &Segment<P>) {
+        let has_asked = self
+            .fast_open
+            .as_ref()
+            .is_some_and(|state| state.option.is_some());
         let Some(outcome) = self.open_fast_open_outcome() else {
             return;
         };
         let cookie = answer.options.fast_open();
         *outcome = FastOpenOutcome {
-            cookie: cookie.filter(|cookie| !cookie.is_request()),
+            cookie: cookie.filter(|cookie| has_asked && !cookie.is_request()),
             mss: answer.options.mss,
             text_acked: (ack - 1) as u32,
             answered: true,

@@ -70,6 +70,7 @@ impl<P: Payload> Connection<P> {
         if ack != self.snd.una
             || wnd != self.snd.wnd
             || !fits
+            || !self.window.has_room()
             || !self.receive_buffer.is_contiguous()
         {
             return false;

@@ -282,7 +282,8 @@ impl<P: Payload> Connection<P> {
         }
         let smss = u64::from(self.smss);
         let needed = unsent.clamp(1, smss);
-        let limit = if window < needed && window <= allowance {
+        // Where both are used up it is cwnd (Linux `tcp_write_xmit` asks for it first).
+        let limit = if window < needed && window < allowance {
             Limit::ReceiveWindow
         } else if allowance < needed {
             self.limiting.cwnd_limited = true;
@@ -292,7 +293,8 @@ impl<P: Payload> Connection<P> {
             // Nagle holds a small segment back until more is written.
             self.limiting.idle_limit
         };
-        if limit == Limit::ReceiveWindow && (self.snd.flight_size() == 0 || self.snd.wnd == 0) {
+        let is_closed = window < needed && window <= allowance;
+        if is_closed && (self.snd.flight_size() == 0 || self.snd.wnd == 0) {
             self.arm_persist(now);
         }
         self.set_limit(now, limit);

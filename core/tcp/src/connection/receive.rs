@@ -51,7 +51,7 @@ impl<P: Payload> Connection<P> {
         }
         let has_fin = segment.flags.contains(Flags::FIN);
         let end = seq + segment.payload.len() as u64;
-        if self.window.counts_packets() && !self.keeps_whole(seq..end, segment) {
+        if self.window.counts_packets() && !self.keeps_whole(now, seq..end, segment) {
             self.ack.demand();
             return;
         }
@@ -95,7 +95,12 @@ impl<P: Payload> Connection<P> {
     /// buffer is already exceeded. The next octet in order is always accepted if nothing is
     /// readable. Otherwise data beyond a gap could keep the gap open indefinitely (Linux
     /// `tcp_prune_queue` discards that data instead).
-    fn keeps_whole(&mut self, Range { start, end }: Range<u64>, segment: &Segment<P>) -> bool {
+    fn keeps_whole(
+        &mut self,
+        now: Instant,
+        Range { start, end }: Range<u64>,
+        segment: &Segment<P>,
+    ) -> bool {
         let is_empty = segment.payload.is_empty();
         let fits = end <= self.rcv.edge.max(self.rcv.nxt) || self.receive_buffer.readable() == 0;
         if !fits {
@@ -103,7 +108,7 @@ impl<P: Payload> Connection<P> {
         }
         let is_next = start <= self.rcv.nxt && end > self.rcv.nxt;
         let fills_gap = is_next && self.receive_buffer.readable() == 0;
-        is_empty || (fits && (self.window.has_room() || fills_gap))
+        is_empty || (fits && (self.has_memory(now) || fills_gap))
     }
 
     /// Counts the memory of an arrival that ends at `end`, until it is read.

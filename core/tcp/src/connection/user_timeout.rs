@@ -58,6 +58,11 @@ impl UserTimeoutState {
 }
 
 impl<P: Payload> Connection<P> {
+    /// Sets the number of retransmissions after which an unanswered SYN fails (Linux `TCP_SYNCNT`).
+    pub fn set_syn_retries(&mut self, retries: u32) {
+        self.profile_mut().opening.syn_retries = retries;
+    }
+
     /// Sets the application's user timeout; zero if none. It is announced to the peer if the
     /// option is in use, and the peer's is no longer adopted.
     pub fn set_user_timeout(&mut self, limit: Duration) {

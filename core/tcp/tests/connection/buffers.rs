@@ -602,6 +602,47 @@ fn a_side_that_fits_itself_to_the_path_does_not_ask_the_route() {
     assert_eq!(t.tcp.info().autotuning, (true, true));
 }
 
+/// The peer sends `count` small packets, each of 100 octets that occupy 832.
+fn receive_small(t: &mut Script, count: u64) {
+    for n in 0..count {
+        let start = 1 + 100 * n;
+        t.inject(&format!(". {start}:{}(100) ack 1", start + 100));
+        t.leaving();
+    }
+}
+
+#[test]
+fn small_packets_in_the_window_are_dropped_once_they_exceed_the_memory_requested() {
+    let mut config = with(|p| p.buffers.truesize = true);
+    config.transport_mut().receive_buffer = Some(Bytes::new(20_000));
+    let mut t = Script::established(&config);
+    receive_small(&mut t, 90);
+    // 24 occupy 19,968 octets, so one more is kept.
+    assert_eq!(t.tcp.readable(), 2500);
+    // The peer sends the rest again once there is memory.
+    t.read(2500);
+    t.leaving();
+    t.inject(". 2501:2601(100) ack 1");
+    assert_eq!(t.tcp.readable(), 100);
+}
+
+#[test]
+fn small_packets_in_the_window_enlarge_a_buffer_that_may_grow_up_to_its_maximum() {
+    // What all but the last occupy, and the maximum.
+    for (most, kept, buffer) in [(1 << 20, 90, 89 * 832), (40_000, 49, 40_000)] {
+        let mut config = with(|p| {
+            p.buffers.truesize = true;
+            p.buffers.receive_buffer_start = Bytes::new(20_000);
+            p.buffers.receive_buffer_max = Bytes::new(most);
+        });
+        config.transport_mut().receive_buffer = None;
+        let mut t = Script::established(&config);
+        receive_small(&mut t, 90);
+        assert_eq!(t.tcp.readable(), 100 * kept);
+        assert_eq!(receive_buffer(&t), buffer);
+    }
+}
+
 #[test]
 fn a_write_fills_packet_after_packet_and_goes_on_when_a_third_is_free() {
     let mut config = with(|p| p.buffers.truesize = true);

@@ -603,9 +603,11 @@ pub fn check_queues(outcome: &Outcome) -> Result<(), String> {
             false => config.aggregate.map_or(1, |group| u64::from(group.packets)),
         };
         let limit = config.limit_packets.unwrap_or(u64::MAX);
-        let limit = limit.saturating_add(in_service);
+        let limit = limit
+            .saturating_mul(config.queue.limited_queues())
+            .saturating_add(in_service);
         if *most > limit {
-            return Err(format!("{most} packets in a queue of {limit}"));
+            return Err(format!("{most} packets in a queue of {limit}\n{config:?}"));
         }
     }
     Ok(())

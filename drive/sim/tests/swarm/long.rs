@@ -32,6 +32,10 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
         hop.reorder = None;
         hop.duplicate = None;
         hop.policer = None;
+        if let Some(middlebox) = &mut hop.middlebox {
+            // Segments of its size would be a multiple of the packets.
+            middlebox.mss = None;
+        }
     }
     for flow in &mut world.flows {
         let total = (1 << 32) + draw.between(1, 1 << 29);

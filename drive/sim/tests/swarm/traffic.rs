@@ -10,8 +10,8 @@
 //! limits, and all packets that leave hosts and links reach another one.
 //!
 //! Further limits for survival: a router that drops a packet as too large reports it, or fragments
-//! the packet; senders by IPv6 discover the MTU; all links have the same middlebox, so that a SYN
-//! and its answer lose the same options.
+//! the packet, and then all queues hold its fragments; senders by IPv6 discover the MTU; all links
+//! have the same middlebox, so that a SYN and its answer lose the same options.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -63,7 +63,7 @@ pub fn run(seed: u64, bug: Option<InjectedBug>) -> Result<u64, String> {
 }
 
 /// Returns the configuration for a seed.
-fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
+pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "traffic");
     let ip = hosts::ip(seed);
     let mut world = network::world(seed, bug);
@@ -175,6 +175,7 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
             link.mtu = Some(Bytes::new(mtu));
             (link.notifies_too_big, link.fragments) = (true, true);
         }
+        hold_fragments(world, mtu);
         for flow in &mut world.flows {
             for host in [&mut flow.sender, &mut flow.receiver] {
                 let profile = &mut host.tcp.transport_mut().profile;
@@ -213,6 +214,20 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
         for link in &mut world.links {
             link.middlebox = Some(middlebox);
         }
+    }
+}
+
+/// Lets each queue hold all fragments of a packet: of one that does not fit, no retransmission arrives
+/// either (Kent, Mogul 1987).
+fn hold_fragments(world: &mut WorldConfig, mtu: u64) {
+    /// The largest IP header, and what rounding to units of 8 bytes costs.
+    const HEADER: u64 = 60 + 7;
+    let flows = world.flows.iter();
+    let hosts = flows.flat_map(|flow| [&flow.sender, &flow.receiver]);
+    let largest = hosts.map(|host| host.tcp.transport.mtu).max().unwrap_or(0);
+    let fragments = u64::from(largest).div_ceil(mtu - HEADER);
+    for link in &mut world.links {
+        link.limit_packets = link.limit_packets.map(|limit| limit.max(fragments));
     }
 }
 

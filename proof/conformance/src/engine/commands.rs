@@ -27,6 +27,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_ecn", "0"),
 ];
 
+/// Chooses both methods of HyStart, which is the default.
+const HYSTART_DETECT: &str = "echo 3 > /sys/module/tcp_cubic/parameters/hystart_detect";
+
 impl Host {
     /// Applies the command `text` to the settings of future connections.
     pub fn command(&mut self, text: &str) -> Result<(), Unsupported> {
@@ -34,6 +37,9 @@ impl Host {
         let joined = text.trim_end().trim_end_matches('\\').replace("\\\n", " ");
         for line in joined.split(['\n', ';']) {
             let line = line.split(" #").next().unwrap_or_default().trim();
+            if line == HYSTART_DETECT {
+                continue;
+            }
             let line = line.split(" > ").next().unwrap_or_default();
             let line = line.split(" 2>").next().unwrap_or_default();
             if !line.is_empty() && !line.starts_with('#') {

@@ -28,6 +28,13 @@ pub struct Socket {
     pub deferred_connect: Option<u16>,
 }
 
+impl Socket {
+    /// Whether it is connected by name only.
+    pub fn awaits_first_write(&self) -> bool {
+        self.state == SocketState::Fresh && self.deferred_connect.is_some()
+    }
+}
+
 /// State of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SocketState {

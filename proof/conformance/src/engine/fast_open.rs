@@ -1,6 +1,8 @@
 //! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413 appendix A, Linux
 //! `tcp(7)`).
 
+use gigatcp_events::State;
+
 use super::arguments::{Called, failed, returned};
 use super::descriptor::SocketState;
 use super::host::Host;
@@ -30,6 +32,14 @@ impl Host {
         is_asked && (is_off || peer == Some("AF_UNSPEC"))
     }
 
+    /// Whether the handshake of the connection has begun and is not over.
+    pub fn is_opening(&self, fd: i64) -> bool {
+        let connection = self
+            .open_index(fd)
+            .map(|index| &self.transport.connections[index].tcp);
+        connection.is_some_and(|tcp| tcp.state() == State::SynSent)
+    }
+
     /// Connects with data on the SYN. Without a cookie the SYN requests one, and the data waits for
     /// the handshake. If the socket or this call never blocks, the caller gets an error instead.
     pub fn fast_connect(
@@ -40,6 +50,7 @@ impl Host {
         (flags, zero_copy): (&Value, bool),
     ) -> Called {
         let has_cookie = self.transport.has_cookie();
+        let own_mss = self.socket_of(fd).and_then(|socket| socket.options.mss);
         let never_waits = self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT");
         let Some(index) = self.open_actively(fd, remote_port) else {
             return failed("EBADF");
@@ -54,7 +65,7 @@ impl Host {
         let setup = &self.transport.setup;
         let (as_linux, as_freebsd) = (setup.as_linux, setup.as_freebsd);
         // Linux accepts what the SYN carries, FreeBSD what the send buffer holds.
-        let accepted = match self.transport.syn_space() {
+        let accepted = match self.transport.syn_space(own_mss) {
             Some(space) if as_linux => len.min(space),
             _ => len,
         };

@@ -77,7 +77,10 @@ impl Host {
         if let Some(index) = self.transport.inject(packet)? {
             // The data of a write that opened the connection is at hand: the handshake's ACK
             // rides on it (Linux `sk_write_pending`).
-            if self.is_opened_by_write(index) {
+            if let Some(left) = self.left_to_opener(index) {
+                if left > 0 && self.transport.setup.as_linux {
+                    self.transport.connections[index].tcp.set_interactive();
+                }
                 self.retry_calls();
             }
             self.transport.pump(index);
@@ -126,15 +129,17 @@ impl Host {
         self.done.remove(&call.0)
     }
 
-    /// Whether a call waits that opened the connection by writing.
-    fn is_opened_by_write(&self, index: usize) -> bool {
-        let mut waiting = self.waiting.iter();
-        waiting.any(|waiting| match &waiting.operation {
-            Operation::Write(writing) => {
-                writing.opens && self.open_index(writing.fd) == Some(index)
-            }
-            _ => false,
-        })
+    /// The bytes left to a call that opened the connection by writing, if it waits.
+    fn left_to_opener(&self, index: usize) -> Option<usize> {
+        self.waiting
+            .iter()
+            .find_map(|waiting| match &waiting.operation {
+                Operation::Write(writing) => {
+                    let opens = writing.opens && self.open_index(writing.fd) == Some(index);
+                    opens.then_some(writing.left)
+                }
+                _ => None,
+            })
     }
 
     // Descriptors.

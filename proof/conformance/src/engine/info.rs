@@ -126,10 +126,12 @@ impl Host {
         let is_probing = info.flight_size == Bytes::ZERO;
         let threshold = i64::from(self.transport.setup.profile.recovery.dup_thresh);
         let reordering = threshold.max(segments(info.reordering_extent));
-        // The SYN is one octet and one segment.
+        // The SYN is one octet and, with its data, one segment.
         let delivered = info.delivered.as_u64();
         let syn = delivered.min(1);
-        let data = Bytes::new(delivered - syn);
+        let outcome = tcp.fast_open_outcome();
+        let in_syn = outcome.map_or(0, |outcome| u64::from(outcome.text_acked));
+        let data = Bytes::new((delivered - syn).saturating_sub(in_syn));
         [
             ("tcpi_sacked", segments(info.sacked)),
             ("tcpi_lost", segments(info.lost)),

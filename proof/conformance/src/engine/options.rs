@@ -67,6 +67,11 @@ impl Host {
             Value::List(list) => list.first().and_then(Value::integer),
             other => other.integer(),
         };
+        let setup = &self.transport.setup;
+        let is_off = setup.as_linux && !setup.profile.opening.fast_open_client;
+        if name == "TCP_FASTOPEN_CONNECT" && is_off {
+            return failed("EOPNOTSUPP");
+        }
         if name == "TCP_FUNCTION_BLK" {
             return choose_stack(args);
         }
@@ -244,6 +249,11 @@ impl Host {
                 options.keepalive = Some(is_on);
                 let now = self.transport.clock();
                 self.on_connection(open, |conn| conn.tcp.set_keepalive(now, is_on));
+            }
+            "TCP_SYNCNT" => {
+                let retries = u32::try_from(size).unwrap_or(u32::MAX);
+                options.syn_retries = Some(retries);
+                self.on_connection(open, |conn| conn.tcp.set_syn_retries(retries));
             }
             "TCP_USER_TIMEOUT" => {
                 let limit = Duration::from_millis(size);

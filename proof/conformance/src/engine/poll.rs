@@ -68,11 +68,12 @@ impl Host {
 
     /// Returns the events of `wanted` that are present now; errors always count.
     fn ready(&self, fd: i64, wanted: &Value, prefix: &str) -> Vec<&'static str> {
-        let state = match self.files.get(&fd) {
-            Some(File::Socket(socket)) => socket.state,
-            _ => return Vec::new(),
+        let Some(File::Socket(socket)) = self.files.get(&fd) else {
+            return Vec::new();
         };
+        let state = socket.state;
         let now: Vec<&str> = match state {
+            SocketState::Fresh if socket.awaits_first_write() => Vec::from(["OUT"]),
             SocketState::Fresh => Vec::from(["OUT", "HUP"]),
             SocketState::Listening => {
                 let waiting = self
@@ -127,7 +128,11 @@ impl Host {
 
     pub fn epoll_wait(&mut self, args: &Arguments<'_>) -> Called {
         let most = usize::try_from(args.number(2)?).unwrap_or(0);
-        if most > 1 {
+        let watched = match self.files.get(&args.number(0)?) {
+            Some(File::Epoll(epoll)) => epoll.watched.len(),
+            _ => 0,
+        };
+        if most.min(watched) > 1 {
             return Err(Unsupported::new("call", "epoll_wait for several events"));
         }
         self.watch(Watch::Epoll(args.number(0)?, most), args.number(3)?)

@@ -126,6 +126,8 @@ impl Setup {
                 // The peer's settings, times and addresses belong to the runner.
                 "mss" => setup.arriving_mss = option.value.parse().unwrap_or(0),
                 "mtu" => setup.names_mtu = true,
+                // Segmentation is free.
+                "strict_segments" => {}
                 "ip_version" | "tolerance_usecs" | "tcp_ts_tick_usecs" | "D" | "local_ip"
                 | "remote_ip" | "gateway_ip" | "netmask_ip" | "send_omit_free" | "init_scripts"
                 | "verbose" | "dry_run" | "speed" | "non_fatal" => {}

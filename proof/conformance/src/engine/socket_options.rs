@@ -29,6 +29,8 @@ pub struct SocketOptions {
     pub keepalive_interval: Option<Duration>,
     pub keepalive_probes: Option<u32>,
     pub user_timeout: Option<Duration>,
+    /// `TCP_SYNCNT`.
+    pub syn_retries: Option<u32>,
     /// `SO_MAX_PACING_RATE`, if it is a bound.
     pub max_pacing_rate: Option<Rate>,
     /// `TCP_NOTSENT_LOWAT`: the octets, if it is a bound.
@@ -69,6 +71,7 @@ impl SocketOptions {
         profile.liveness.keepalive_interval = interval;
         profile.liveness.keepalive_probes = probes;
         profile.liveness.user_timeout = self.user_timeout.unwrap_or(profile.liveness.user_timeout);
+        profile.opening.syn_retries = self.syn_retries.unwrap_or(profile.opening.syn_retries);
         if let Some(lowat) = self.not_sent_lowat {
             profile.buffers.not_sent_lowat = lowat;
         }

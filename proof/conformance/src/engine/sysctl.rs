@@ -164,7 +164,15 @@ impl Setup {
                 Ok(())
             }
             SendBuffers => {
-                self.send_buffer = Some(last_amount(value).ok_or_else(bad)?);
+                let most = last_amount(value).ok_or_else(bad)?;
+                let start = value.split_whitespace().nth(1).and_then(last_amount);
+                if let (true, Some(start)) = (self.profile.buffers.truesize, start) {
+                    self.send_buffer = None;
+                    self.profile.buffers.send_buffer_start = start;
+                    self.profile.buffers.send_buffer_max = most;
+                } else {
+                    self.send_buffer = Some(most);
+                }
                 Ok(())
             }
             Notification => {

@@ -81,6 +81,10 @@ impl Host {
     }
 
     pub fn attempt_read(&mut self, reading: &mut Reading) -> Option<Returned> {
+        let socket = self.socket_of(reading.fd);
+        if socket.is_some_and(|socket| socket.awaits_first_write()) {
+            return None;
+        }
         let index = match self.connection_of(reading.fd, "ENOTCONN") {
             Ok(index) => index,
             Err(errno) => return Some(Returned::failure(errno)),
@@ -129,6 +133,9 @@ impl Host {
         let peer = args.get(4).name().filter(|_| name == "sendto");
         if self.refuses_fast_open(flags, peer) {
             return failed("EOPNOTSUPP");
+        }
+        if flags.has_word("MSG_FASTOPEN") && self.is_opening(fd) {
+            return failed("EALREADY");
         }
         let names_peer = name == "sendto" && peer != Some("NULL");
         let socket = self.socket_of(fd);

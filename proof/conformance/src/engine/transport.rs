@@ -461,12 +461,13 @@ impl Transport {
             && (cookieless || offer.is_some_and(|offer| !offer.cookie.is_request()))
     }
 
-    /// Returns the octets of data that a SYN to the server carries: its last MSS, less the space of
-    /// all options (Linux `tcp_send_syn_data`). `None` if it is unknown.
-    pub fn syn_space(&mut self) -> Option<usize> {
+    /// Returns the octets of data that a SYN to the server carries: its last MSS or that of the
+    /// socket, less the space of all options (Linux `tcp_send_syn_data`). `None` if it is unknown.
+    pub fn syn_space(&mut self, own_mss: Option<u16>) -> Option<usize> {
         const OPTIONS: u16 = 40;
         let offer = self.fast_open_offer()?;
-        Some(offer.mss.min(self.setup.mss).saturating_sub(OPTIONS).into())
+        let own_mss = own_mss.unwrap_or(u16::MAX).min(self.setup.mss);
+        Some(offer.mss.min(own_mss).saturating_sub(OPTIONS).into())
     }
 
     /// Puts a cookie, or the request for one, on the SYN.
@@ -481,7 +482,8 @@ impl Transport {
     fn fast_open_offer(&mut self) -> Option<FastOpenOffer> {
         let (now, server) = (self.clock(), self.addresses.remote);
         let mut offer = self.fast_open_cache.offer(now, server)?;
-        if self.setup.as_linux && offer.cookie.is_request() {
+        // A script has one server: what is cached is its.
+        if self.setup.as_linux && self.fast_open_cache.is_empty() {
             offer.mss = self.setup.mss;
         }
         Some(offer)
@@ -494,10 +496,15 @@ impl Transport {
         if conn.fast_open_learned {
             return;
         }
-        if let Some(outcome) = conn.tcp.fast_open_outcome()
+        if let Some(mut outcome) = conn.tcp.fast_open_outcome()
             && (outcome.answered || conn.tcp.state() == State::Closed)
         {
             conn.fast_open_learned = true;
+            if self.setup.as_linux {
+                // Linux does not abstain after a negative response: it only counts it, and pauses
+                // Fast Open to all servers if `tcp_fastopen_blackhole_timeout_sec` says so.
+                (outcome.timed_out, outcome.icmp_error, outcome.text_sent) = (false, false, 0);
+            }
             self.fast_open_cache.learn(now, server, &outcome);
         }
     }

@@ -59,6 +59,8 @@ fn segment(
     let seq = remote.to_wire(spec.seq, with_syn);
     let ack = match spec.ack {
         Some(ack) => flow.local_or_any().to_wire(ack, with_syn),
+        // packetdrill's number where a line has none.
+        None if spec.flags.contains(Flags::ACK) => flow.local_or_any().to_wire(0, with_syn),
         None => 0,
     };
     let options = spec.options.as_deref().unwrap_or_default();

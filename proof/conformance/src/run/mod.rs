@@ -315,8 +315,13 @@ impl<'a> Runner<'a> {
         due: Due,
         stack: &mut dyn Stack,
     ) -> Result<(), Stop> {
-        while self.pending.is_empty() || self.is_of_another(spec) {
-            self.pending.pop_front();
+        loop {
+            while self.is_of_another(spec) {
+                self.pending.pop_front();
+            }
+            if !self.pending.is_empty() {
+                break;
+            }
             match stack.next_sent(due.latest) {
                 Some(sent) => self.enqueue(sent),
                 None => break,
@@ -432,10 +437,13 @@ impl<'a> Runner<'a> {
         let is_fast_open =
             call.name.starts_with("send") && flags.is_some_and(|f| f.has_word("MSG_FASTOPEN"));
         let is_connect = call.name == "connect" && !disconnects(call);
-        if call.name == "listen" || is_connect || is_fast_open {
+        let fd = call.args.first().and_then(Value::integer);
+        let is_known = |flow: &Flow| flow.fd.is_some() && flow.fd == fd;
+        let opens_fast = is_fast_open && !self.flows.iter().any(is_known);
+        if call.name == "listen" || is_connect || opens_fast {
             // Subsequent lines refer to a new connection.
             self.current = None;
-            self.connecting = call.args.first().and_then(Value::integer);
+            self.connecting = fd;
         }
         self.note(format!(
             "{} {}",
@@ -527,6 +535,14 @@ impl<'a> Runner<'a> {
                 let said = format!("it came back at {}", seconds(at));
                 return Err(self.failed(Class::Timing, span, said));
             }
+        }
+        if call.name == "socket" {
+            // The number was that of a closed one.
+            let before = self
+                .flows
+                .iter_mut()
+                .filter(|flow| flow.fd == Some(returned.result));
+            before.for_each(|flow| flow.fd = None);
         }
         if call.name.starts_with("accept")
             && returned.result >= 0

@@ -220,6 +220,7 @@ fn packets_go_to_the_leaf_of_their_dscp_or_by_flow_or_host() {
     let by_host: Class<'_> = &[("dsthost", Value::Flag(true))];
     assert!(is_shared(by_host, (0, 4, 0), (2, 4, 0)), "one host");
     assert!(!is_shared(by_host, (0, 4, 0), (0, 5, 0)), "two hosts");
+    assert_eq!(Trial::config("htb", &[], &classes).limited_queues(), 3);
     let by_source: Class<'_> = &[("srchost", Value::Flag(true))];
     assert!(is_shared(by_source, (0, 4, 0), (2, 5, 0)), "one source");
 }
