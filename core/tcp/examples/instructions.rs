@@ -246,7 +246,9 @@ impl Pair {
                 queue.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
             };
             let (forward, reverse) = (next(&self.forward), next(&self.reverse));
-            let timer = self.sender.poll_timeout().min(self.receiver.poll_timeout());
+            let ends = [&self.sender, &self.receiver];
+            let timers = ends.into_iter().filter_map(Connection::poll_timeout);
+            let timer = timers.min().unwrap_or(Instant::FAR_FUTURE);
             self.now = forward.min(reverse).min(timer);
             if timer == self.now {
                 self.sender.handle_timeout(self.now);

@@ -277,11 +277,12 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns the time of the next [`Endpoint::handle_timeout`]. [`Instant::FAR_FUTURE`] if
-    /// nothing is due. Valid after [`Endpoint::poll_transmit`] has returned `None`.
+    /// Time of the next [`Endpoint::handle_timeout`]; `None` if nothing is due. Valid after
+    /// [`Endpoint::poll_transmit`] has returned `None`.
     #[must_use]
-    pub fn poll_timeout(&self) -> Instant {
-        self.demux.poll_timeout().min(self.wheel.next())
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let listeners = self.demux.poll_timeout();
+        listeners.into_iter().chain(self.wheel.next()).min()
     }
 
     /// Processes every timer that is due.
@@ -290,7 +291,7 @@ impl<P: Payload> Endpoint<P> {
         self.wheel.expire(now, &mut due);
         for number in due.drain(..) {
             if let Some(slot) = &mut self.slots[number as usize]
-                && slot.connection.poll_timeout() <= now
+                && slot.connection.next_timer() <= now
             {
                 slot.connection.handle_timeout(now);
             }
@@ -400,7 +401,7 @@ impl<P: Payload> Endpoint<P> {
         });
         // A connection in TIME-WAIT has nothing left to do.
         if let Some(old) = old {
-            self.wheel.set(old, Instant::FAR_FUTURE);
+            self.wheel.set(old, None);
             self.remove_if_released(old);
         }
         Handle { number, generation }
@@ -430,15 +431,15 @@ impl<P: Payload> Endpoint<P> {
         // A call on the connection itself, past the endpoint, may have caused events.
         slot.tell_news(number, &mut self.events);
         let orphan = slot.orphan.as_ref();
-        let orphan_at = orphan.map_or(Instant::FAR_FUTURE, |orphan| orphan.deadline());
-        let due = slot.connection.poll_timeout().min(orphan_at);
+        let of_orphan = orphan.and_then(|orphan| orphan.deadline());
+        let timers = slot.connection.poll_timeout().into_iter().chain(of_orphan);
         if slot.connection.state() == State::Closed {
-            self.wheel.set(number, Instant::FAR_FUTURE);
+            self.wheel.set(number, None);
             // The name is free, though the application may still read.
             self.demux.table_mut().hide(number);
             self.remove_if_released(number);
         } else {
-            self.wheel.set(number, due);
+            self.wheel.set(number, timers.min());
         }
     }
 

@@ -266,7 +266,7 @@ impl Pair {
     /// The next thing happens, at one of the hosts or at both.
     fn step(&mut self) {
         let arrivals = self.wires.iter().filter_map(|wire| Some(wire.front()?.0));
-        let timers = self.hosts.iter().map(|host| host.poll_timeout());
+        let timers = self.hosts.iter().filter_map(|host| host.poll_timeout());
         self.now = arrivals.chain(timers).min().expect("there are timers");
         for host in 0..2 {
             while self.wires[host]

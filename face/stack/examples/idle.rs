@@ -55,8 +55,7 @@ pub fn main() {
 
     let began = Clock::now();
     let later = now + Duration::from_secs(3600);
-    while server.poll_timeout() <= later {
-        let due = server.poll_timeout();
+    while let Some(due) = server.poll_timeout().filter(|due| *due <= later) {
         server.handle_timeout(due);
         while server.poll_transmit(due).is_some() {}
     }

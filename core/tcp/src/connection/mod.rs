@@ -433,10 +433,15 @@ impl<P: Payload> Connection<P> {
         &mut self.outbox
     }
 
-    /// Time at which to call [`Connection::handle_timeout`]; [`Instant::FAR_FUTURE`] if nothing is
-    /// due.
+    /// Time at which to call [`Connection::handle_timeout`]; `None` if nothing is due.
     #[inline]
-    pub fn poll_timeout(&self) -> Instant {
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.next_timer().if_set()
+    }
+
+    /// As [`Connection::poll_timeout`]; [`Instant::FAR_FUTURE`] if nothing is due.
+    #[inline]
+    pub(crate) fn next_timer(&self) -> Instant {
         self.timers
             .retransmit_at
             .min(self.timers.early_at)

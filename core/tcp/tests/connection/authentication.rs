@@ -154,14 +154,13 @@ impl<P: Stream + PayloadOctets> Pair<P> {
             self.use_applications();
             self.collect();
             let flying = self.flying.first_key_value().map(|((at, _), _)| *at);
-            let server = self.server.as_ref().map(Connection::poll_timeout);
-            let next = flying
-                .unwrap_or(Instant::FAR_FUTURE)
-                .min(self.client.poll_timeout())
-                .min(server.unwrap_or(Instant::FAR_FUTURE));
-            if next > self.now + Duration::from_secs(10) {
+            let server = self.server.as_ref().and_then(Connection::poll_timeout);
+            let times = [flying, self.client.poll_timeout(), server];
+            let latest = self.now + Duration::from_secs(10);
+            let next = times.into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= latest) else {
                 return;
-            }
+            };
             self.now = next;
             if flying == Some(next) {
                 let (_, (to_server, segment)) = self.flying.pop_first().unwrap();

@@ -258,7 +258,7 @@ fn the_send_buffer_keeps_room_for_two_congestion_windows() {
     t.leaving();
     assert_eq!((t.cwnd(), room(&t)), (20.0, 40_000));
     // A timeout takes no room back.
-    t.wait(t.tcp.poll_timeout() - t.now);
+    t.wait(t.tcp.poll_timeout().unwrap() - t.now);
     t.leaving();
     assert_eq!((t.cwnd(), room(&t)), (1.0, 40_000));
 }

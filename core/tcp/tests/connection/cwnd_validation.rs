@@ -195,7 +195,7 @@ fn a_timeout_is_answered_as_ever() {
     sender.round(30);
     sender.send(10);
     while sender.t.tcp.counters().timeouts == 0 {
-        let until = sender.t.tcp.poll_timeout();
+        let until = sender.t.tcp.poll_timeout().unwrap();
         sender.t.wait(until - sender.t.now);
     }
     sender.t.leaving();

@@ -263,7 +263,7 @@ impl Subject {
             Step::Timer => self.fire(),
             Step::Wait(ms) => {
                 let until = self.now + Duration::from_millis(*ms);
-                while self.tcp.poll_timeout() <= until {
+                while self.tcp.poll_timeout().is_some_and(|due| due <= until) {
                     self.fire();
                     self.drain();
                 }
@@ -275,13 +275,13 @@ impl Subject {
     }
 
     fn fire(&mut self) {
-        let due = self.tcp.poll_timeout();
-        if due == Instant::FAR_FUTURE {
+        let Some(due) = self.tcp.poll_timeout() else {
             return;
-        }
+        };
         self.now = self.now.max(due);
         self.tcp.handle_timeout(self.now);
-        assert!(self.tcp.poll_timeout() > self.now, "a timer of the past");
+        let next = self.tcp.poll_timeout();
+        assert!(next.is_none_or(|due| due > self.now), "a timer of the past");
     }
 
     fn arrive(&mut self, segment: Segment<Bytes>) {
@@ -424,7 +424,7 @@ impl Subject {
     /// As long as anything is on its way or waits, a timer runs.
     fn check_timers(&self) {
         let info = self.tcp.info();
-        let timer = self.tcp.poll_timeout() != Instant::FAR_FUTURE;
+        let timer = self.tcp.poll_timeout().is_some();
         match info.state {
             State::Closed => assert!(!timer, "a timer on a closed connection"),
             State::FinWait2 | State::Listen => {}

@@ -223,7 +223,7 @@ fn only_profiles_of_systems_that_do_give_a_syn_up_within_three_minutes() {
         let mut t = Script::connect(&config);
         t.leaving();
         while t.state() == State::SynSent {
-            let due = t.tcp.poll_timeout().saturating_since(t.now);
+            let due = t.tcp.poll_timeout().unwrap().saturating_since(t.now);
             t.wait_ms(due.as_nanos().div_ceil(1_000_000));
             t.leaving();
         }

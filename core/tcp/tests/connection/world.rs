@@ -155,7 +155,7 @@ impl<P: Stream> Side<P> {
         may_send
             && info.snd_una == info.snd_nxt
             && info.snd_nxt < 1 + self.written + fin
-            && self.tcp.poll_timeout() == Instant::FAR_FUTURE
+            && self.tcp.poll_timeout().is_none()
     }
 
     fn next_event(&self) -> Instant {
@@ -164,7 +164,8 @@ impl<P: Stream> Side<P> {
         } else {
             Instant::FAR_FUTURE
         };
-        self.tcp.poll_timeout().min(reading)
+        let timer = self.tcp.poll_timeout();
+        timer.unwrap_or(Instant::FAR_FUTURE).min(reading)
     }
 }
 
@@ -249,7 +250,7 @@ impl<P: Stream> World<P> {
                 self.deliver(arrived);
             }
             for side in &mut self.sides {
-                if side.tcp.poll_timeout() <= self.now {
+                if side.tcp.poll_timeout().is_some_and(|due| due <= self.now) {
                     side.tcp.handle_timeout(self.now);
                 }
             }

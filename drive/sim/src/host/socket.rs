@@ -208,10 +208,8 @@ impl Socket {
     /// Returns when its timer or its application's is due.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Instant {
-        match &self.connection {
-            Some(connection) => self.wake_at.min(connection.poll_timeout()),
-            None => self.wake_at,
-        }
+        let timer = self.connection.as_ref().and_then(|c| c.poll_timeout());
+        self.wake_at.min(timer.unwrap_or(Instant::FAR_FUTURE))
     }
 
     /// Returns whether the send buffer has space for a write.

@@ -559,7 +559,7 @@ impl End {
         if forgotten {
             Instant::FAR_FUTURE
         } else {
-            connection.poll_timeout()
+            connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE)
         }
     }
 

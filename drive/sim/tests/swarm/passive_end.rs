@@ -217,7 +217,8 @@ impl PassiveEnd {
         } else {
             Instant::FAR_FUTURE
         };
-        server.listener.poll_timeout().min(flood).min(accept)
+        let timer = server.listener.poll_timeout();
+        timer.unwrap_or(Instant::FAR_FUTURE).min(flood).min(accept)
     }
 
     /// Handles a segment for the end, which has no connection; returns the connection it opens.

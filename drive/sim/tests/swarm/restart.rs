@@ -179,7 +179,7 @@ impl Restart {
 
     fn next(&self) -> Instant {
         let ends = self.ends.iter().map(|end| match &end.connection {
-            Some(connection) => connection.poll_timeout(),
+            Some(connection) => connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE),
             None => end.open_at,
         });
         let directions = self.directions.iter().map(Direction::next);
