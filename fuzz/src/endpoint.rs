@@ -232,7 +232,7 @@ impl Network {
             let segment = segment.map_payload(Bytes::copy_from_slice);
             self.hosts[to]
                 .endpoint
-                .handle(self.now, ip.endpoints, segment);
+                .handle_segment(self.now, ip.endpoints, segment);
         }
     }
 

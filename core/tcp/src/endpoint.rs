@@ -4,7 +4,7 @@
 //!
 //! As [`Connection`]'s, for many of them: the driver calls
 //!
-//! * [`Endpoint::handle`] for each segment that arrived, [`Endpoint::handle_icmp`] for ICMP
+//! * [`Endpoint::handle_segment`] for each segment that arrived, [`Endpoint::handle_icmp`] for ICMP
 //!   errors, [`Endpoint::handle_timeout`] when [`Endpoint::poll_timeout`] is due,
 //! * [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`], [`Endpoint::read`],
 //!   [`Endpoint::shutdown`], [`Endpoint::close`] for the application,
@@ -130,11 +130,11 @@ struct Slot<P> {
 /// loop {
 ///     let mut is_silent = true;
 ///     while let Some((endpoints, segment)) = client.poll_transmit(now) {
-///         server.handle(now, endpoints, segment);
+///         server.handle_segment(now, endpoints, segment);
 ///         is_silent = false;
 ///     }
 ///     while let Some((endpoints, segment)) = server.poll_transmit(now) {
-///         client.handle(now, endpoints, segment);
+///         client.handle_segment(now, endpoints, segment);
 ///         is_silent = false;
 ///     }
 ///     if is_silent {
@@ -193,7 +193,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Returns an endpoint that may connect to its own addresses: the driver passes segments
-    /// between two of them back to [`Endpoint::handle`].
+    /// between two of them back to [`Endpoint::handle_segment`].
     #[must_use]
     pub fn with_loopback(self) -> Self {
         Self {
@@ -222,7 +222,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Handles a segment sent between `endpoints` (its sender is the source).
-    pub fn handle(&mut self, now: Instant, endpoints: Endpoints, segment: Segment<P>) {
+    pub fn handle_segment(&mut self, now: Instant, endpoints: Endpoints, segment: Segment<P>) {
         if !self.addresses.contains(&endpoints.dst()) {
             self.counters.not_ours += 1;
             return;

@@ -244,7 +244,7 @@ impl Host {
     ) -> Option<Packet> {
         let endpoints = packet.endpoints;
         match packet.content {
-            Content::Segment(segment) => self.endpoint.handle(now, endpoints, segment),
+            Content::Segment(segment) => self.endpoint.handle_segment(now, endpoints, segment),
             Content::Datagram(ref fragments) => {
                 let datagram = &fragments.datagram;
                 if !self.is_complete(datagram.id, fragments.count, datagram.fragments()) {

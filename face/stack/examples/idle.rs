@@ -66,10 +66,10 @@ pub fn main() {
 fn handshake(now: Instant, client: &mut Endpoint, server: &mut Endpoint, stream: Handle) {
     for _ in 0..3 {
         while let Some((endpoints, segment)) = client.poll_transmit(now) {
-            server.handle(now, endpoints, segment);
+            server.handle_segment(now, endpoints, segment);
         }
         while let Some((endpoints, segment)) = server.poll_transmit(now) {
-            client.handle(now, endpoints, segment);
+            client.handle_segment(now, endpoints, segment);
         }
     }
     let connection = client.connection(stream).expect("it was not released");

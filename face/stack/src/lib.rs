@@ -30,11 +30,11 @@
 //! while sent > 0 {
 //!     sent = 0;
 //!     while let Some((endpoints, segment)) = client.poll_transmit(now) {
-//!         server.handle(now, endpoints, segment);
+//!         server.handle_segment(now, endpoints, segment);
 //!         sent += 1;
 //!     }
 //!     while let Some((endpoints, segment)) = server.poll_transmit(now) {
-//!         client.handle(now, endpoints, segment);
+//!         client.handle_segment(now, endpoints, segment);
 //!         sent += 1;
 //!     }
 //! }

@@ -73,7 +73,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether the receiver accepted data in a SYN (`TCPI_OPT_SYN_DATA`), in either direction.
-    pub fn has_taken_syn_text(&self) -> bool {
+    pub(super) fn has_taken_syn_text(&self) -> bool {
         let taken = |state: &FastOpen| state.text_taken || state.outcome.text_acked > 0;
         self.fast_open.as_deref().is_some_and(taken)
     }

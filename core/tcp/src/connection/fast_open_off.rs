@@ -18,7 +18,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether data in a SYN was accepted early: never.
-    pub const fn has_taken_syn_text(&self) -> bool {
+    pub(super) const fn has_taken_syn_text(&self) -> bool {
         false
     }
 

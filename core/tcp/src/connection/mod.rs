@@ -42,7 +42,7 @@
 //! | `urgent` | 3.8.5, RFC 6093: urgent data |
 //! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a connection is aborted |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path MTU |
-//! | `info` | 3.9.1.6: STATUS, a snapshot |
+//! | `info`, `tcp_info` | 3.9.1.6: STATUS, a snapshot; under the names of Linux's `tcp_info` |
 //! | `config`, `error` | configuration; reasons of failure |
 //! | `counters` | counters |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
@@ -79,6 +79,7 @@ mod reduction;
 mod routers;
 mod segment;
 mod syn_text;
+mod tcp_info;
 mod time_wait;
 mod timeout;
 mod urgent;

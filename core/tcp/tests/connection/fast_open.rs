@@ -76,13 +76,13 @@ fn later_connections_carry_their_text_on_the_syn() {
 fn a_good_cookie_without_text_opens_fast_and_counts_as_no_text_taken() {
     // RFC 7413 section 4.2.2: the server may answer early anyway.
     let mut t = accepted(&bare(), &format!("S 0:0(0) win 65535 <mss 1000,{COOKIE}>"));
-    assert!(t.tcp.is_opened_fast() && !t.tcp.has_taken_syn_text());
+    assert!(t.tcp.is_opened_fast() && !t.tcp.info().syn_text_taken);
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.write(100);
     t.expect("P. 1:101(100) ack 1");
     let mut t = accepted(&bare(), &format!("S 0:5(5) win 65535 <mss 1000,{COOKIE}>"));
     t.expect("S. 0:0(0) ack 6 <mss 1000>");
-    assert!(t.tcp.has_taken_syn_text());
+    assert!(t.tcp.info().syn_text_taken);
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Network {
             let (to, packet) = entry.remove();
             let (ip, segment) = decode_packet(&packet).expect("it was encoded so");
             let segment = segment.map_payload(Bytes::copy_from_slice);
-            self.hosts[to].handle(self.now, ip.endpoints, segment);
+            self.hosts[to].handle_segment(self.now, ip.endpoints, segment);
         }
         for host in &mut self.hosts {
             if host.poll_timeout().is_some_and(|due| due <= self.now) {

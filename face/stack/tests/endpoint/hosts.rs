@@ -157,7 +157,7 @@ fn endpoint_with_loopback_connects_to_its_own_address() {
     let near = host.connect(now, at, TransportConfig::default()).unwrap();
     let pass_all = |host: &mut Endpoint| {
         while let Some((endpoints, segment)) = host.poll_transmit(now) {
-            host.handle(now, endpoints, segment);
+            host.handle_segment(now, endpoints, segment);
         }
     };
     pass_all(&mut host);
