@@ -322,11 +322,11 @@ impl Network {
 
 impl Host {
     fn add(&mut self, handle: Handle) {
-        let Some(name) = self.endpoint.four_tuple(handle) else {
+        let Some((local, remote)) = self.endpoint.addresses(handle) else {
             return;
         };
         self.sockets.push(Socket {
-            ports: [name.local_port, name.remote_port],
+            ports: [local.port(), remote.port()],
             handle,
             written: 0,
             read: 0,

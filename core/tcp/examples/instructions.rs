@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Amount, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;

@@ -81,6 +81,9 @@ pub enum EndpointEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct EndpointCounters {
+    /// Present connections. Those released and in TIME-WAIT count, those that wait to be accepted
+    /// do not.
+    pub connections: u64,
     /// Segments dropped because they were for other addresses.
     pub not_ours: u64,
     /// Segments for no connection and no listener, answered with a reset.
@@ -202,23 +205,13 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns the counters of the endpoint.
+    /// Counts of the endpoint, up to now.
     #[must_use]
-    pub const fn counters(&self) -> &EndpointCounters {
-        &self.counters
-    }
-
-    /// Returns the number of connections. Those released and in TIME-WAIT count, those that wait
-    /// to be accepted do not.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.demux.table().len()
-    }
-
-    /// Returns whether there is no connection.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn counters(&self) -> EndpointCounters {
+        EndpointCounters {
+            connections: self.demux.table().len() as u64,
+            ..self.counters
+        }
     }
 
     /// Handles a segment sent between `endpoints` (its sender is the source).
@@ -262,8 +255,17 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Handles an ICMP error that quotes a segment of the connection `tuple`.
-    pub fn handle_icmp(&mut self, now: Instant, tuple: &FourTuple, error: IcmpError) {
+    /// Handles an ICMP error that quotes a segment which `local` sent to `remote`.
+    pub fn handle_icmp(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        error: IcmpError,
+    ) {
+        let Some(tuple) = &FourTuple::new(local, remote) else {
+            return;
+        };
         if let Some(number) = self.demux.table().find(tuple) {
             if let Some(slot) = &mut self.slots[number as usize] {
                 slot.connection.handle_icmp(now, error);
@@ -342,9 +344,9 @@ impl<P: Payload> Endpoint<P> {
             self.due.len()
         );
         debug_assert!(
-            self.slots.len() >= self.len(),
+            self.slots.len() >= self.demux.table().len(),
             "{} connections in {} slots",
-            self.len(),
+            self.demux.table().len(),
             self.slots.len()
         );
         debug_assert!(

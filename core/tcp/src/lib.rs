@@ -7,6 +7,7 @@
 //! | file | mechanism |
 //! |---|---|
 //! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
+//! | [`driver`] | calls for drivers that store connections themselves |
 //! | [`listener`] | LISTEN |
 //! | [`endpoint`] | RFC 9293 section 3.9: all connections of a host |
 //! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
@@ -63,6 +64,7 @@ pub mod authentication;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;
+pub mod driver;
 mod ecn;
 mod eifel;
 pub mod endpoint;
@@ -97,7 +99,8 @@ mod truesize;
 mod window_growth;
 
 pub use connection::{
-    Connection, ConnectionConfig, Failure, ReadError, Received, TransportConfig, WriteError,
+    Connection, ConnectionConfig, Failure, ReadError, Received, SocketOption, TransportConfig,
+    WriteError,
 };
 pub use endpoint::{Endpoint, EndpointEvent, Handle};
 pub use four_tuple::{FourTuple, is_host};

@@ -63,7 +63,7 @@ struct Estimate {
 
 impl RtoRule {
     /// All rules.
-    pub const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 4] = [
         Self::Rfc793,
         Self::Jacobson1987,
         Self::Jacobson1988,
@@ -72,7 +72,7 @@ impl RtoRule {
 
     /// Name in plans.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Rfc793 => "rfc793",
             Self::Jacobson1987 => "jacobson-1987",

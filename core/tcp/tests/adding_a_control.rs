@@ -306,7 +306,7 @@ fn the_engine_runs_it_and_a_lost_segment_costs_an_eighth_of_the_window() {
 
     let mut cwnd = 0;
     let mut cuts = Vec::new();
-    for stamped in pair.hosts[0].events().drain() {
+    for stamped in pair.hosts[0].events() {
         if let Event::CwndMoved {
             cwnd: new, cause, ..
         } = stamped.event

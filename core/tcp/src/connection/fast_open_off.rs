@@ -13,7 +13,7 @@ pub(super) type OptionalFastOpen = Option<Infallible>;
 
 impl<P: Payload> Connection<P> {
     /// Whether the connection was opened with data in SYN: never.
-    pub const fn is_opened_fast(&self) -> bool {
+    pub(crate) const fn is_opened_fast(&self) -> bool {
         false
     }
 

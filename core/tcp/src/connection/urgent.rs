@@ -107,11 +107,6 @@ impl<P: Payload> Connection<P> {
             .then(|| self.urgent.rcv_up() - self.urgent.read_to)
     }
 
-    /// Sets whether urgent octets stay in line (`SO_OOBINLINE`).
-    pub fn set_urgent_inline(&mut self, on: bool) {
-        self.profile_mut().segments.urgent_inline = on;
-    }
-
     /// Whether the last octet read was the last one before the mark. Out of line: the last before
     /// the urgent octet.
     pub fn is_at_urgent_mark(&self) -> bool {

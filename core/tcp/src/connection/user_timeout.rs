@@ -58,9 +58,7 @@ impl UserTimeoutState {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Sets the application's user timeout; zero if none. It is announced to the peer if the
-    /// option is in use, and the peer's is no longer adopted.
-    pub fn set_user_timeout(&mut self, limit: Duration) {
+    pub(super) fn set_user_timeout(&mut self, limit: Duration) {
         self.user_timeout.limit = limit;
         self.user_timeout.ours = limit;
         self.user_timeout.changeable = false;
@@ -71,8 +69,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// User timeout in force; zero if none.
-    pub fn user_timeout(&self) -> Duration {
+    pub(crate) fn user_timeout(&self) -> Duration {
         self.user_timeout.limit
     }
 

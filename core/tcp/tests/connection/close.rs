@@ -2,6 +2,7 @@
 
 use gigatcp_events::State;
 use gigatcp_tcp::WriteError;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::Bytes;
 
 use crate::script::{Script, bare, with};

@@ -62,7 +62,7 @@ impl Sender {
     }
 
     fn unvalidated(&mut self) -> usize {
-        let events = self.t.tcp.events().drain();
+        let events = self.t.tcp.events();
         let unvalidated = |cause| cause == CwndCause::Unvalidated;
         events
             .filter(|stamped| match stamped.event {

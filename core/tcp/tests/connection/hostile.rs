@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::profile::{PrrRule, WindowPolicy};
 use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
@@ -368,7 +369,7 @@ impl Subject {
             assert!(sent <= 200_000, "poll_transmit does not end");
             self.check_sent(&segment);
         }
-        self.tcp.events().drain().for_each(drop);
+        self.tcp.events().for_each(drop);
     }
 
     fn check_sent(&mut self, segment: &Segment<Bytes>) {
@@ -414,7 +415,7 @@ impl Subject {
             "{info:?}"
         );
         if let Some(since) = self.tcp.established_at() {
-            let all = self.tcp.limits().all(self.now);
+            let all = self.tcp.limits(self.now);
             let sum = all.into_iter().fold(Duration::ZERO, |sum, part| sum + part);
             assert_eq!(sum, self.now.saturating_since(since));
         }

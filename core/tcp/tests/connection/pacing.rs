@@ -64,7 +64,7 @@ fn slow_start_releases_twice_the_window_per_round_trip() {
     t.expect_all(segments(29..30, 1));
     // The window is full: now it is the limit.
     assert_eq!(t.limit(), Limit::SlowStart);
-    assert_eq!(t.tcp.limits().spent(t.now, Limit::Pacing), ms(19) * 5 / 2);
+    assert_eq!(t.tcp.limits(t.now)[Limit::Pacing.index()], ms(19) * 5 / 2);
 }
 
 #[test]

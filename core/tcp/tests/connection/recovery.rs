@@ -183,7 +183,6 @@ fn limited_transmit_sends_two_new_segments_which_do_not_count_for_ssthresh() {
     let by_limited_transmit = t
         .tcp
         .events()
-        .drain()
         .filter(|event| {
             matches!(
                 event.event,

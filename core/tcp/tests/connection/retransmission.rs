@@ -52,7 +52,7 @@ fn each_timeout_is_told_with_its_number_before_the_connection_is_given_up() {
         t.pass_ms(rto);
         t.leaving();
         let failure = t.tcp.failure();
-        let events = t.tcp.events().drain();
+        let events = t.tcp.events();
         told.extend(events.filter_map(|stamped| match stamped.event {
             Event::TimeoutFired { backoff, .. } => Some((backoff, failure)),
             _ => None,

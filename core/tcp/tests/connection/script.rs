@@ -325,7 +325,7 @@ impl Script {
 
     /// What limits the sender now.
     pub fn limit(&self) -> Limit {
-        self.tcp.limits().current()
+        self.tcp.limit()
     }
 
     /// Takes what leaves at this instant.

@@ -160,7 +160,7 @@ fn a_loss_that_the_probe_repaired_is_answered_like_any_other() {
     // Half of the three that were in flight when it left.
     assert_eq!((t.cwnd(), t.ssthresh()), (2.0, 2.0));
     assert_eq!(t.tcp.info().phase, Phase::Open);
-    let told = t.tcp.events().drain().any(|stamped| {
+    let told = t.tcp.events().any(|stamped| {
         let lost = Event::Lost {
             seq: 2001,
             len: 1000,

@@ -85,7 +85,7 @@ fn nagle_does_not_hold_urgent_data_back() {
 }
 
 fn marks(t: &mut Script) -> Vec<u64> {
-    let events = t.tcp.events().drain();
+    let events = t.tcp.events();
     events
         .filter_map(|stamped| match stamped.event {
             Event::UrgentArrived { mark } => Some(mark),

@@ -6,6 +6,7 @@
 use gigatcp_app::Application;
 use gigatcp_events::{Limit, State};
 use gigatcp_path::Drops;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;

@@ -11,6 +11,7 @@
 
 use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::connection::Info;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::fast_open::FastOpenOffer;
 use gigatcp_tcp::profile::EcnMode;
 use gigatcp_tcp::{Connection, ConnectionConfig, Failure, FourTuple, Received};

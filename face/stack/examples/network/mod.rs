@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use gigatcp_stack::units::random::Stream;
 use gigatcp_stack::wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
 use gigatcp_stack::{Bytes, Duration, Endpoint, Instant};
+use gigatcp_units::random::Stream;
 
 /// Impairments of the path, in both directions.
 #[derive(Clone, Copy, Debug)]

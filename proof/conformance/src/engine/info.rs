@@ -7,6 +7,7 @@
 //! | `SK_MEMINFO_...` | the two buffers; what counts the kernel's own structures is missing |
 
 use alloc::vec::Vec;
+use gigatcp_tcp::driver::DriverCalls;
 
 use super::descriptor::{File, SocketState};
 use super::host::Host;
@@ -27,7 +28,7 @@ impl Host {
     pub(super) fn info_of(&self, index: usize) -> Vec<(&'static str, i64)> {
         let conn = &self.transport.connections[index];
         let info = conn.tcp.info();
-        let limits = conn.tcp.limits().all(self.transport.clock());
+        let limits = conn.tcp.limits(self.transport.clock());
         let unlimited = info.pacing_rate.is_none();
         let threshold = i64::from(self.transport.setup.profile.recovery.dup_thresh);
         let extent = info.reordering_extent.as_u64();

@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use super::descriptor::{File, SocketState};
 use super::freebsd;
 use super::host::Host;
-use super::info;
 use super::listening::Listening;
 use crate::stack::Unsupported;
 
