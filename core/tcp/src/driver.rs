@@ -122,6 +122,13 @@ pub trait DriverCalls<P>: Sized {
     /// `tcp_tw_reuse`).
     fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor>;
 
+    /// Octets left to read before the urgent mark; `None` if none lies ahead.
+    fn urgent_ahead(&self) -> Option<u64>;
+
+    /// Whether the last octet before the urgent mark is available (`POLLPRI`). It has arrived and
+    /// was neither read nor removed.
+    fn has_urgent_octet(&self) -> bool;
+
     /// User timeout in force; zero if none.
     fn user_timeout(&self) -> Duration;
 
@@ -324,6 +331,16 @@ impl<P: Payload> DriverCalls<P> for Connection<P> {
     #[inline]
     fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor> {
         Connection::gives_way_to_reconnect(self, now)
+    }
+
+    #[inline]
+    fn urgent_ahead(&self) -> Option<u64> {
+        Connection::urgent_ahead(self)
+    }
+
+    #[inline]
+    fn has_urgent_octet(&self) -> bool {
+        Connection::has_urgent_octet(self)
     }
 
     #[inline]

@@ -16,13 +16,6 @@ impl Instant {
     /// Later than every event: no appointment.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
-    /// The time of a timer that stores [`Instant::FAR_FUTURE`] while it is not set.
-    #[inline]
-    #[must_use]
-    pub const fn if_set(self) -> Option<Self> {
-        if self.0 == u64::MAX { None } else { Some(self) }
-    }
-
     /// Returns the instant `ns` nanoseconds after zero.
     #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {

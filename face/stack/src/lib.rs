@@ -100,8 +100,8 @@ pub mod wire {
 /// The congestion controls, and the interface of custom ones.
 pub mod congestion {
     pub use gigatcp_tcp::congestion::{
-        Ack, CUBIC, Config, Congestion, CongestionKind, Controller, ControllerFactory, Counting,
-        Entry, Family, Lost, RateSample, Sent, SlowStart, WindowBounds, entries, find,
+        Ack, Config, Congestion, CongestionKind, Controller, ControllerFactory, Counting, Entry,
+        Family, Lost, RateSample, Sent, SlowStart, WindowBounds, entries, find,
     };
 }
 

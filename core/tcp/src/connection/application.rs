@@ -70,8 +70,8 @@ impl<P: Payload> Connection<P> {
 
     /// RECEIVE: returns up to `max` octets in order, in one piece that shares its memory. `None`
     /// if nothing is readable, whether or not the peer may send more:
-    /// [`Connection::is_finished_reading`] distinguishes the two. The window this opens is
-    /// advertised once the increase is worth a segment.
+    /// [`Connection::read_into`] distinguishes the two. The window this opens is advertised once the
+    /// increase is worth a segment.
     pub fn read(&mut self, now: Instant, max: usize) -> Option<P> {
         let max = if self.urgent.is_ahead() {
             self.up_to_mark(max)

@@ -441,7 +441,8 @@ impl<P: Payload> Connection<P> {
     /// Time at which to call [`Connection::handle_timeout`]; `None` if nothing is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.next_timer().if_set()
+        let due = self.next_timer();
+        (due != Instant::FAR_FUTURE).then_some(due)
     }
 
     /// As [`Connection::poll_timeout`]; [`Instant::FAR_FUTURE`] if nothing is due.

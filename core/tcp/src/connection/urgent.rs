@@ -100,8 +100,7 @@ impl<P: Payload> Connection<P> {
         Ok(accepted)
     }
 
-    /// Octets left to read before the mark; `None` if none lies ahead.
-    pub fn urgent_ahead(&self) -> Option<u64> {
+    pub(crate) fn urgent_ahead(&self) -> Option<u64> {
         self.urgent
             .is_ahead()
             .then(|| self.urgent.rcv_up() - self.urgent.read_to)
@@ -115,9 +114,7 @@ impl<P: Payload> Connection<P> {
         urgent.rcv_up() > 1 && (urgent.rcv_up() == urgent.read_to || next_is_apart)
     }
 
-    /// Whether the last octet before the mark is available (`POLLPRI`). It has arrived and was
-    /// neither read nor removed.
-    pub fn has_urgent_octet(&self) -> bool {
+    pub(crate) fn has_urgent_octet(&self) -> bool {
         let urgent = &self.urgent;
         let is_readable = urgent.is_ahead()
             && !urgent.is_taken()

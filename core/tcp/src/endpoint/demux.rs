@@ -192,7 +192,7 @@ impl<P: Payload> Demux<P> {
     }
 
     /// Returns the receiver of a segment for a connection in TIME-WAIT. `predecessor` is the
-    /// result of [`Connection::gives_way_to`](crate::Connection::gives_way_to).
+    /// result of [`DriverCalls::gives_way_to`](crate::driver::DriverCalls::gives_way_to).
     pub fn claim(
         &self,
         tuple: &FourTuple,
