@@ -43,6 +43,7 @@ use gigatcp_wire::{Endpoints, IcmpError, Payload, Segment};
 
 use crate::connection::{Connection, Failure, Received};
 use crate::four_tuple::FourTuple;
+use crate::path_metrics::PathMetrics;
 use crate::secret::Secret;
 
 pub use application::ConnectError;
@@ -111,6 +112,8 @@ struct Slot<P> {
     interest: Interest,
     /// Whether it is in the queue of connections that may have something to send.
     is_busy: bool,
+    /// Whether it is over, and has left what it measured.
+    is_over: bool,
     /// Set once the application has released it.
     orphan: Option<Box<Orphan>>,
 }
@@ -151,6 +154,7 @@ struct Slot<P> {
 #[derive(Debug)]
 pub struct Endpoint<P> {
     demux: Demux<P>,
+    path_metrics: PathMetrics,
     addresses: Vec<IpAddr>,
     /// Slots by the numbers of the table.
     slots: Vec<Option<Slot<P>>>,
@@ -181,6 +185,7 @@ impl<P: Payload> Endpoint<P> {
     ) -> Self {
         Self {
             demux: Demux::new(secret.into()),
+            path_metrics: PathMetrics::default(),
             addresses: addresses.into_iter().collect(),
             slots: Vec::new(),
             next_generation: 0,
@@ -331,7 +336,7 @@ impl<P: Payload> Endpoint<P> {
                 return Some((name.endpoints, segment));
             }
             self.busy.pop_front();
-            self.after_output(number);
+            self.after_output(now, number);
         }
         None
     }
@@ -399,6 +404,7 @@ impl<P: Payload> Endpoint<P> {
             connection,
             generation,
             is_busy: false,
+            is_over: false,
             orphan: None,
         });
         // A connection in TIME-WAIT has nothing left to do.
@@ -425,17 +431,26 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Updates timer and removal of a connection that has nothing more to send.
-    fn after_output(&mut self, number: u32) {
+    fn after_output(&mut self, now: Instant, number: u32) {
         let Some(slot) = &mut self.slots[number as usize] else {
             return;
         };
         slot.is_busy = false;
         // A call on the connection itself, past the endpoint, may have caused events.
         slot.tell_news(number, &mut self.events);
+        let state = slot.connection.state();
+        if matches!(state, State::TimeWait | State::Closed)
+            && !slot.is_over
+            && let Some(name) = self.demux.table().name(number)
+        {
+            slot.is_over = true;
+            self.path_metrics
+                .learn(now, name.remote_address(), &slot.connection);
+        }
         let orphan = slot.orphan.as_ref();
         let of_orphan = orphan.and_then(|orphan| orphan.deadline());
         let timers = slot.connection.poll_timeout().into_iter().chain(of_orphan);
-        if slot.connection.state() == State::Closed {
+        if state == State::Closed {
             self.wheel.set(number, None);
             // The name is free, though the application may still read.
             self.demux.table_mut().hide(number);

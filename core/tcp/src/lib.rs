@@ -25,6 +25,7 @@
 //! | `eifel` | RFC 3522: spurious recovery, by timestamps |
 //! | `records` | record ends in the stream, which no segment crosses |
 //! | `scoreboard`, `range_set`, `retransmissions` | data in flight, by ranges |
+//! | [`path_metrics`] | RFC 9040: what connections to one address share |
 //! | `path_mtu` | RFC 1191, 8201, 4821, 8899: path MTU estimate |
 //! | `rtt` | RFC 6298 |
 //! | `min_rtt` | RFC 8985 section 6.2 |
@@ -77,6 +78,7 @@ mod lazy;
 pub mod listener;
 mod min_rtt;
 mod pacing;
+pub mod path_metrics;
 mod path_mtu;
 pub mod profile;
 mod prr;

@@ -23,6 +23,8 @@ use alloc::boxed::Box;
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::profile::EarlierRtt;
+
 /// Rule that computes the retransmission timeout from samples.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RtoRule {
@@ -195,6 +197,14 @@ impl RttEstimator {
             let is_near = careful.srtt <= estimate.srtt + estimate.srtt / 8;
             self.careful = (!is_near).then(|| Box::new(careful));
         }
+    }
+
+    /// Continues the estimate of an earlier connection (RFC 9040 section 6.1): the sample of the
+    /// handshake is a later one of that. Without it the path is as unknown as after a lost SYN.
+    pub fn continue_from(&mut self, earlier: EarlierRtt) {
+        let EarlierRtt { srtt, rttvar } = earlier;
+        let sample = self.estimate.map(|own| own.srtt);
+        self.estimate = sample.map(|rtt| self.updated(Estimate { srtt, rttvar }, rtt));
     }
 
     fn updated(&self, estimate: Estimate, rtt: Duration) -> Estimate {

@@ -108,8 +108,8 @@ pub mod congestion {
 /// The groups of settings in a [`Profile`].
 pub mod profile {
     pub use gigatcp_tcp::profile::{
-        Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, EcnMode, EcnOption,
-        InitialWindow, Liveness, Opening, Options, Pacing, PathMtu, PrrRule, Recovery, ReduceAgain,
-        RtoRule, Segments, SettingError, SynCookies, Timer, WindowPolicy,
+        Acknowledgments, Buffers, Closing, Congestion, Defense, EarlierRtt, Ecn, EcnMode,
+        EcnOption, InitialWindow, Liveness, Opening, Options, Pacing, PathMtu, PrrRule, Recovery,
+        ReduceAgain, RtoRule, Segments, SettingError, SynCookies, Timer, WindowPolicy,
     };
 }

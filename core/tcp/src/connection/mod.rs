@@ -371,6 +371,11 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Configuration that it shares with others.
+    pub(crate) fn transport(&self) -> &TransportConfig {
+        &self.transport
+    }
+
     /// Profile, for a change that concerns this connection alone.
     fn profile_mut(&mut self) -> &mut Profile {
         &mut Arc::make_mut(&mut self.transport).profile

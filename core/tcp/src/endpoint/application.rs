@@ -80,7 +80,8 @@ impl<P: Payload> Endpoint<P> {
             .demux
             .name_for(endpoints, local.port(), remote.port())
             .ok_or(ConnectError::PortTaken)?;
-        let mut config = self.demux.isn().identify(now, &tuple, &config.into());
+        let transport = self.path_metrics.prepare(now, remote.ip(), config.into());
+        let mut config = self.demux.isn().identify(now, &tuple, &transport);
         if let Some(old) = self.demux.table().find(&tuple) {
             let old = self.slots[old as usize].as_ref();
             let left = old.and_then(|slot| slot.connection.gives_way_to_reconnect(now));

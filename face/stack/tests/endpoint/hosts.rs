@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use gigatcp_stack::{
-    Bytes, Duration, Endpoint, EndpointEvent, Failure, Handle, Instant, Profile, ReadError, State,
-    TransportConfig, WriteError,
+    ByteCount, Bytes, Duration, Endpoint, EndpointEvent, Failure, Handle, Info, Instant, Profile,
+    ReadError, State, TransportConfig, WriteError,
 };
 use gigatcp_stack::{ConnectError, ListenError};
 use gigatcp_tcp::driver::DriverCalls;
@@ -300,4 +300,67 @@ fn a_writer_that_found_no_room_hears_of_it_when_a_third_of_the_memory_is_free() 
     }
     let queued = network.hosts[0].connection(client).unwrap().send_queue();
     assert!(queued <= CAPACITY * 2 / 3, "{queued}");
+}
+
+/// State of the client once connected, for the first connection of a host and for the second.
+fn first_and_second(shares: bool) -> [Info; 2] {
+    let path = Path {
+        delay: Duration::from_millis(40),
+        jitter: Duration::from_millis(20),
+        loss: 0.02,
+        duplication: 0.0,
+    };
+    let mut network = Network::new(path, 3);
+    let profile = Profile::MODERN.with(|p| p.opening.shares_path_metrics = shares);
+    let config = TransportConfig::default().with_profile(profile);
+    network.hosts[1].listen(at(1, 80), config.clone()).unwrap();
+    let begun = [(); 2].map(|()| {
+        let now = network.now;
+        let client = network.hosts[0].connect(now, at(1, 80), config.clone());
+        let client = client.expect("a port is free");
+        while network.hosts[0].connection(client).unwrap().state() == State::SynSent {
+            assert!(network.step(), "both hosts are silent");
+        }
+        let info = network.hosts[0].connection(client).unwrap().info();
+        let mut left = Bytes::from(vec![7; 400_000]);
+        let mut server = None;
+        while !left.is_empty() {
+            if let Ok(taken) = network.hosts[0].write(network.now, client, left.clone()) {
+                drop(left.split_to(taken));
+            }
+            assert!(network.step(), "both hosts are silent");
+            server = server.or_else(|| network.hosts[1].accept(network.now, at(1, 80)));
+            let Some(server) = server else { continue };
+            while let Ok(Some(_)) = network.hosts[1].read(network.now, server, usize::MAX) {}
+        }
+        network.hosts[0].shutdown(network.now, client);
+        for _ in 0..20 {
+            second(&mut network);
+            while let Ok(Some(_)) = network.hosts[1].read(network.now, server.unwrap(), 1 << 20) {}
+        }
+        network.hosts[1].close(network.now, server.unwrap());
+        second(&mut network);
+        network.hosts[0].close(network.now, client);
+        second(&mut network);
+        info
+    });
+    assert_eq!(network.hosts[1].counters().connections, 0);
+    begun
+}
+
+#[test]
+fn second_connection_to_an_address_begins_with_what_the_first_measured() {
+    let [first, second] = first_and_second(true);
+    assert_eq!(first.ssthresh, ByteCount::MAX);
+    assert!(second.ssthresh < ByteCount::MAX, "the first lost segments");
+    // The first sample alone would make RTTVAR half of SRTT.
+    assert_eq!(first.rttvar, first.srtt.map(|srtt| srtt / 2));
+    assert!(second.rttvar < second.srtt.map(|srtt| srtt / 2));
+}
+
+#[test]
+fn second_connection_begins_anew_where_the_profile_does_not_share() {
+    let [_, second] = first_and_second(false);
+    assert_eq!(second.ssthresh, ByteCount::MAX);
+    assert_eq!(second.rttvar, second.srtt.map(|srtt| srtt / 2));
 }
