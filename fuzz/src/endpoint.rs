@@ -232,7 +232,7 @@ impl Network {
             let segment = segment.map_payload(Bytes::copy_from_slice);
             self.hosts[to]
                 .endpoint
-                .handle(self.now, ip.endpoints, segment);
+                .handle_segment(self.now, ip.endpoints, segment);
         }
     }
 
@@ -259,7 +259,8 @@ impl Network {
     fn advance(&mut self, time: Duration) {
         self.now += time;
         for host in &mut self.hosts {
-            if host.endpoint.poll_timeout() <= self.now {
+            let due = host.endpoint.poll_timeout();
+            if due.is_some_and(|due| due <= self.now) {
                 host.endpoint.handle_timeout(self.now);
             }
         }
@@ -267,11 +268,11 @@ impl Network {
 
     /// Advances to the next timer; returns `false` if there is none.
     fn timer(&mut self) -> bool {
-        let timers = self.hosts.iter().map(|host| host.endpoint.poll_timeout());
-        let next = timers.fold(Instant::FAR_FUTURE, Instant::min);
-        if next == Instant::FAR_FUTURE {
+        let hosts = self.hosts.iter();
+        let timers = hosts.filter_map(|host| host.endpoint.poll_timeout());
+        let Some(next) = timers.min() else {
             return false;
-        }
+        };
         self.advance(next.saturating_since(self.now));
         true
     }
@@ -321,11 +322,11 @@ impl Network {
 
 impl Host {
     fn add(&mut self, handle: Handle) {
-        let Some(name) = self.endpoint.four_tuple(handle) else {
+        let Some((local, remote)) = self.endpoint.addresses(handle) else {
             return;
         };
         self.sockets.push(Socket {
-            ports: [name.local_port, name.remote_port],
+            ports: [local.port(), remote.port()],
             handle,
             written: 0,
             read: 0,

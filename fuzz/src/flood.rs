@@ -95,7 +95,7 @@ pub fn run(count: u32, syn_cookies: SynCookies) -> Cost {
             segment: syn(now),
         };
         listener.handle_segment(now, from(client), received);
-        if listener.poll_timeout() <= now {
+        if listener.poll_timeout().is_some_and(|due| due <= now) {
             listener.handle_timeout(now);
         }
         while listener.poll_transmit(now).is_some() {

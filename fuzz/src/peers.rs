@@ -403,7 +403,7 @@ impl Scene {
             self.arrive(closed);
             self.flight.clear();
             let due = self.connection.poll_timeout();
-            self.now = self.now.max(due).min(end);
+            self.now = self.now.max(due.unwrap_or(end)).min(end);
             self.connection.handle_timeout(self.now);
             self.drain();
         }

@@ -37,20 +37,6 @@ table_of! {
     }
 }
 
-impl Limit {
-    /// Returns the limit that held longest between two readings of [`LimitClock::all`]. If several
-    /// did, the first; a clock that restarted in between counts from its start.
-    #[must_use]
-    pub fn longest_between(before: &[Duration; 9], after: &[Duration; 9]) -> Limit {
-        let held = |limit: &Limit| after[limit.index()].saturating_sub(before[limit.index()]);
-        Limit::ALL
-            .into_iter()
-            .rev()
-            .max_by_key(held)
-            .unwrap_or(Limit::Application)
-    }
-}
-
 /// A clock that adds up the time spent under each limit.
 #[derive(Clone, Debug)]
 pub struct LimitClock {

@@ -37,7 +37,7 @@ impl EventMask {
 
     /// Returns whether any kind of `kinds` is in the mask.
     #[must_use]
-    pub const fn wants(self, kinds: Self) -> bool {
+    pub(crate) const fn wants(self, kinds: Self) -> bool {
         self.0 & kinds.0 != 0
     }
 }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Amount, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -246,7 +247,9 @@ impl Pair {
                 queue.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
             };
             let (forward, reverse) = (next(&self.forward), next(&self.reverse));
-            let timer = self.sender.poll_timeout().min(self.receiver.poll_timeout());
+            let ends = [&self.sender, &self.receiver];
+            let timers = ends.into_iter().filter_map(Connection::poll_timeout);
+            let timer = timers.min().unwrap_or(Instant::FAR_FUTURE);
             self.now = forward.min(reverse).min(timer);
             if timer == self.now {
                 self.sender.handle_timeout(self.now);

@@ -117,6 +117,7 @@ mod engine {
 
     use gigatcp_events::{EventMask, State};
     use gigatcp_tcp::congestion::{self, SlowStart};
+    use gigatcp_tcp::driver::DriverCalls;
     use gigatcp_tcp::{
         Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig,
     };

@@ -4,7 +4,7 @@
 //!
 //! As [`Connection`]'s, for many of them: the driver calls
 //!
-//! * [`Endpoint::handle`] for each segment that arrived, [`Endpoint::handle_icmp`] for ICMP
+//! * [`Endpoint::handle_segment`] for each segment that arrived, [`Endpoint::handle_icmp`] for ICMP
 //!   errors, [`Endpoint::handle_timeout`] when [`Endpoint::poll_timeout`] is due,
 //! * [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`], [`Endpoint::read`],
 //!   [`Endpoint::shutdown`], [`Endpoint::close`] for the application,
@@ -43,6 +43,7 @@ use gigatcp_wire::{Endpoints, IcmpError, Payload, Segment};
 
 use crate::connection::{Connection, Failure, Received};
 use crate::four_tuple::FourTuple;
+use crate::path_metrics::PathMetrics;
 use crate::secret::Secret;
 
 pub use application::ConnectError;
@@ -81,6 +82,9 @@ pub enum EndpointEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct EndpointCounters {
+    /// Present connections. Those released and in TIME-WAIT count, those that wait to be accepted
+    /// do not.
+    pub connections: u64,
     /// Segments dropped because they were for other addresses.
     pub not_ours: u64,
     /// Segments for no connection and no listener, answered with a reset.
@@ -108,6 +112,8 @@ struct Slot<P> {
     interest: Interest,
     /// Whether it is in the queue of connections that may have something to send.
     is_busy: bool,
+    /// Whether it is over, and has left what it measured.
+    is_over: bool,
     /// Set once the application has released it.
     orphan: Option<Box<Orphan>>,
 }
@@ -130,11 +136,11 @@ struct Slot<P> {
 /// loop {
 ///     let mut is_silent = true;
 ///     while let Some((endpoints, segment)) = client.poll_transmit(now) {
-///         server.handle(now, endpoints, segment);
+///         server.handle_segment(now, endpoints, segment);
 ///         is_silent = false;
 ///     }
 ///     while let Some((endpoints, segment)) = server.poll_transmit(now) {
-///         client.handle(now, endpoints, segment);
+///         client.handle_segment(now, endpoints, segment);
 ///         is_silent = false;
 ///     }
 ///     if is_silent {
@@ -148,6 +154,7 @@ struct Slot<P> {
 #[derive(Debug)]
 pub struct Endpoint<P> {
     demux: Demux<P>,
+    path_metrics: PathMetrics,
     addresses: Vec<IpAddr>,
     /// Slots by the numbers of the table.
     slots: Vec<Option<Slot<P>>>,
@@ -178,6 +185,7 @@ impl<P: Payload> Endpoint<P> {
     ) -> Self {
         Self {
             demux: Demux::new(secret.into()),
+            path_metrics: PathMetrics::default(),
             addresses: addresses.into_iter().collect(),
             slots: Vec::new(),
             next_generation: 0,
@@ -193,7 +201,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Returns an endpoint that may connect to its own addresses: the driver passes segments
-    /// between two of them back to [`Endpoint::handle`].
+    /// between two of them back to [`Endpoint::handle_segment`].
     #[must_use]
     pub fn with_loopback(self) -> Self {
         Self {
@@ -202,27 +210,17 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns the counters of the endpoint.
+    /// Counts of the endpoint, up to now.
     #[must_use]
-    pub const fn counters(&self) -> &EndpointCounters {
-        &self.counters
-    }
-
-    /// Returns the number of connections. Those released and in TIME-WAIT count, those that wait
-    /// to be accepted do not.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.demux.table().len()
-    }
-
-    /// Returns whether there is no connection.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn counters(&self) -> EndpointCounters {
+        EndpointCounters {
+            connections: self.demux.table().len() as u64,
+            ..self.counters
+        }
     }
 
     /// Handles a segment sent between `endpoints` (its sender is the source).
-    pub fn handle(&mut self, now: Instant, endpoints: Endpoints, segment: Segment<P>) {
+    pub fn handle_segment(&mut self, now: Instant, endpoints: Endpoints, segment: Segment<P>) {
         if !self.addresses.contains(&endpoints.dst()) {
             self.counters.not_ours += 1;
             return;
@@ -262,8 +260,17 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Handles an ICMP error that quotes a segment of the connection `tuple`.
-    pub fn handle_icmp(&mut self, now: Instant, tuple: &FourTuple, error: IcmpError) {
+    /// Handles an ICMP error that quotes a segment which `local` sent to `remote`.
+    pub fn handle_icmp(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+        error: IcmpError,
+    ) {
+        let Some(tuple) = &FourTuple::new(local, remote) else {
+            return;
+        };
         if let Some(number) = self.demux.table().find(tuple) {
             if let Some(slot) = &mut self.slots[number as usize] {
                 slot.connection.handle_icmp(now, error);
@@ -277,11 +284,12 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns the time of the next [`Endpoint::handle_timeout`]. [`Instant::FAR_FUTURE`] if
-    /// nothing is due. Valid after [`Endpoint::poll_transmit`] has returned `None`.
+    /// Time of the next [`Endpoint::handle_timeout`]; `None` if nothing is due. Valid after
+    /// [`Endpoint::poll_transmit`] has returned `None`.
     #[must_use]
-    pub fn poll_timeout(&self) -> Instant {
-        self.demux.poll_timeout().min(self.wheel.next())
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let listeners = self.demux.poll_timeout();
+        listeners.into_iter().chain(self.wheel.next()).min()
     }
 
     /// Processes every timer that is due.
@@ -290,7 +298,7 @@ impl<P: Payload> Endpoint<P> {
         self.wheel.expire(now, &mut due);
         for number in due.drain(..) {
             if let Some(slot) = &mut self.slots[number as usize]
-                && slot.connection.poll_timeout() <= now
+                && slot.connection.next_timer() <= now
             {
                 slot.connection.handle_timeout(now);
             }
@@ -328,7 +336,7 @@ impl<P: Payload> Endpoint<P> {
                 return Some((name.endpoints, segment));
             }
             self.busy.pop_front();
-            self.after_output(number);
+            self.after_output(now, number);
         }
         None
     }
@@ -341,9 +349,9 @@ impl<P: Payload> Endpoint<P> {
             self.due.len()
         );
         debug_assert!(
-            self.slots.len() >= self.len(),
+            self.slots.len() >= self.demux.table().len(),
             "{} connections in {} slots",
-            self.len(),
+            self.demux.table().len(),
             self.slots.len()
         );
         debug_assert!(
@@ -396,11 +404,12 @@ impl<P: Payload> Endpoint<P> {
             connection,
             generation,
             is_busy: false,
+            is_over: false,
             orphan: None,
         });
         // A connection in TIME-WAIT has nothing left to do.
         if let Some(old) = old {
-            self.wheel.set(old, Instant::FAR_FUTURE);
+            self.wheel.set(old, None);
             self.remove_if_released(old);
         }
         Handle { number, generation }
@@ -422,23 +431,32 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Updates timer and removal of a connection that has nothing more to send.
-    fn after_output(&mut self, number: u32) {
+    fn after_output(&mut self, now: Instant, number: u32) {
         let Some(slot) = &mut self.slots[number as usize] else {
             return;
         };
         slot.is_busy = false;
         // A call on the connection itself, past the endpoint, may have caused events.
         slot.tell_news(number, &mut self.events);
+        let state = slot.connection.state();
+        if matches!(state, State::TimeWait | State::Closed)
+            && !slot.is_over
+            && let Some(name) = self.demux.table().name(number)
+        {
+            slot.is_over = true;
+            self.path_metrics
+                .learn(now, name.remote_address(), &slot.connection);
+        }
         let orphan = slot.orphan.as_ref();
-        let orphan_at = orphan.map_or(Instant::FAR_FUTURE, |orphan| orphan.deadline());
-        let due = slot.connection.poll_timeout().min(orphan_at);
-        if slot.connection.state() == State::Closed {
-            self.wheel.set(number, Instant::FAR_FUTURE);
+        let of_orphan = orphan.and_then(|orphan| orphan.deadline());
+        let timers = slot.connection.poll_timeout().into_iter().chain(of_orphan);
+        if state == State::Closed {
+            self.wheel.set(number, None);
             // The name is free, though the application may still read.
             self.demux.table_mut().hide(number);
             self.remove_if_released(number);
         } else {
-            self.wheel.set(number, due);
+            self.wheel.set(number, timers.min());
         }
     }
 

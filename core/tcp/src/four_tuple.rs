@@ -3,7 +3,7 @@
 //! RFC 9293 section 3.3.1 identifies a connection by its two sockets. Both addresses are of one
 //! family, which [`Endpoints`] guarantees; everything here applies to IPv4 and IPv6.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use gigatcp_wire::{Endpoints, IpVersion, Segment};
 
@@ -19,6 +19,16 @@ pub struct FourTuple {
 }
 
 impl FourTuple {
+    /// The identity of a connection between two sockets; `None` if they differ in the IP version.
+    #[must_use]
+    pub fn new(local: SocketAddr, remote: SocketAddr) -> Option<Self> {
+        Some(Self {
+            endpoints: Endpoints::new(local.ip(), remote.ip())?,
+            local_port: local.port(),
+            remote_port: remote.port(),
+        })
+    }
+
     /// Returns the connection of a segment that arrived between `endpoints`. The segment's sender
     /// is the source.
     #[must_use]

@@ -7,6 +7,7 @@
 //! | file | mechanism |
 //! |---|---|
 //! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
+//! | [`driver`] | calls for drivers that store connections themselves |
 //! | [`listener`] | LISTEN |
 //! | [`endpoint`] | RFC 9293 section 3.9: all connections of a host |
 //! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
@@ -24,6 +25,7 @@
 //! | `eifel` | RFC 3522: spurious recovery, by timestamps |
 //! | `records` | record ends in the stream, which no segment crosses |
 //! | `scoreboard`, `range_set`, `retransmissions` | data in flight, by ranges |
+//! | [`path_metrics`] | RFC 9040: what connections to one address share |
 //! | `path_mtu` | RFC 1191, 8201, 4821, 8899: path MTU estimate |
 //! | `rtt` | RFC 6298 |
 //! | `min_rtt` | RFC 8985 section 6.2 |
@@ -63,6 +65,7 @@ pub mod authentication;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;
+pub mod driver;
 mod ecn;
 mod eifel;
 pub mod endpoint;
@@ -75,6 +78,7 @@ mod lazy;
 pub mod listener;
 mod min_rtt;
 mod pacing;
+pub mod path_metrics;
 mod path_mtu;
 pub mod profile;
 mod prr;
@@ -97,7 +101,8 @@ mod truesize;
 mod window_growth;
 
 pub use connection::{
-    Connection, ConnectionConfig, Failure, ReadError, Received, TransportConfig, WriteError,
+    Connection, ConnectionConfig, Failure, ReadError, Received, SocketOption, TransportConfig,
+    WriteError,
 };
 pub use endpoint::{Endpoint, EndpointEvent, Handle};
 pub use four_tuple::{FourTuple, is_host};

@@ -70,7 +70,7 @@ pub use path_mtu::PathMtu;
 pub use recovery::Recovery;
 pub use segments::Segments;
 pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
-pub use timer::Timer;
+pub use timer::{EarlierRtt, Timer};
 
 /// A complete choice of switches and constants for one host.
 ///

@@ -56,11 +56,11 @@ pub enum ReduceAgain {
 
 impl ReduceAgain {
     /// All choices.
-    pub const ALL: [Self; 3] = [Self::Never, Self::WithoutPrr, Self::Always];
+    pub(crate) const ALL: [Self; 3] = [Self::Never, Self::WithoutPrr, Self::Always];
 
     /// Name in plans.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Never => "never",
             Self::WithoutPrr => "without-prr",

@@ -23,6 +23,8 @@ use alloc::boxed::Box;
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::profile::EarlierRtt;
+
 /// Rule that computes the retransmission timeout from samples.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RtoRule {
@@ -63,7 +65,7 @@ struct Estimate {
 
 impl RtoRule {
     /// All rules.
-    pub const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 4] = [
         Self::Rfc793,
         Self::Jacobson1987,
         Self::Jacobson1988,
@@ -72,7 +74,7 @@ impl RtoRule {
 
     /// Name in plans.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Rfc793 => "rfc793",
             Self::Jacobson1987 => "jacobson-1987",
@@ -195,6 +197,14 @@ impl RttEstimator {
             let is_near = careful.srtt <= estimate.srtt + estimate.srtt / 8;
             self.careful = (!is_near).then(|| Box::new(careful));
         }
+    }
+
+    /// Continues the estimate of an earlier connection (RFC 9040 section 6.1): the sample of the
+    /// handshake is a later one of that. Without it the path is as unknown as after a lost SYN.
+    pub fn continue_from(&mut self, earlier: EarlierRtt) {
+        let EarlierRtt { srtt, rttvar } = earlier;
+        let sample = self.estimate.map(|own| own.srtt);
+        self.estimate = sample.map(|rtt| self.updated(Estimate { srtt, rttvar }, rtt));
     }
 
     fn updated(&self, estimate: Estimate, rtt: Duration) -> Estimate {

@@ -266,7 +266,7 @@ impl Pair {
     /// The next thing happens, at one of the hosts or at both.
     fn step(&mut self) {
         let arrivals = self.wires.iter().filter_map(|wire| Some(wire.front()?.0));
-        let timers = self.hosts.iter().map(|host| host.poll_timeout());
+        let timers = self.hosts.iter().filter_map(|host| host.poll_timeout());
         self.now = arrivals.chain(timers).min().expect("there are timers");
         for host in 0..2 {
             while self.wires[host]
@@ -306,7 +306,7 @@ fn the_engine_runs_it_and_a_lost_segment_costs_an_eighth_of_the_window() {
 
     let mut cwnd = 0;
     let mut cuts = Vec::new();
-    for stamped in pair.hosts[0].events().drain() {
+    for stamped in pair.hosts[0].events() {
         if let Event::CwndMoved {
             cwnd: new, cause, ..
         } = stamped.event

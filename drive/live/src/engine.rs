@@ -28,6 +28,7 @@ use std::time::Duration as Span;
 use gigatcp_events::State;
 use gigatcp_linux::clock;
 use gigatcp_linux::poll::{self, Interest};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{Claim, Demux, Orphan, Unclaimed, Wheel};
 use gigatcp_tcp::{FourTuple, Received, Secret};
 use gigatcp_units::{Duration, Instant};
@@ -117,7 +118,7 @@ pub struct Engine {
     held: Vec<u32>,
     /// Connections whose applications have written recently, and the time of the next check.
     copying: Vec<u32>,
-    copying_until: Instant,
+    copying_until: Option<Instant>,
     counters: StackCounters,
     priority: RealtimePriority,
     is_over: bool,
@@ -139,7 +140,7 @@ impl Engine {
             waiting: VecDeque::new(),
             held: Vec::new(),
             copying: Vec::new(),
-            copying_until: Instant::FAR_FUTURE,
+            copying_until: None,
             counters: StackCounters::default(),
             priority: RealtimePriority::default(),
             is_over: false,
@@ -205,13 +206,13 @@ impl Engine {
         if !self.shared.may_sleep() {
             return Ok(());
         }
-        let at = self
-            .wheel
-            .next()
-            .min(self.demux.poll_timeout())
-            .min(self.copying_until);
-        let longest = (at != Instant::FAR_FUTURE)
-            .then(|| Span::from_nanos(at.saturating_since(now()).as_nanos()));
+        let timers = [
+            self.wheel.next(),
+            self.demux.poll_timeout(),
+            self.copying_until,
+        ];
+        let next = timers.into_iter().flatten().min();
+        let longest = next.map(|at| Span::from_nanos(at.saturating_since(now()).as_nanos()));
         let of_device = Interest {
             read: true,
             write: !self.waiting.is_empty(),
@@ -402,7 +403,7 @@ impl Engine {
             self.process(slot, Input::Timeout)?;
         }
         self.due = due;
-        if self.copying_until <= at {
+        if self.copying_until.is_some_and(|until| until <= at) {
             self.release_slabs(at);
         }
         while let Some(place) = self.demux.handle_timeout(at) {
@@ -421,11 +422,7 @@ impl Engine {
             slot.is_copying &= slot.socket.keeps_slabs();
             slot.is_copying
         });
-        self.copying_until = if self.copying.is_empty() {
-            Instant::FAR_FUTURE
-        } else {
-            at + KEEPS_SLABS
-        };
+        self.copying_until = (!self.copying.is_empty()).then(|| at + KEEPS_SLABS);
     }
 
     /// Makes one call of the engine and handles its consequences.
@@ -452,7 +449,7 @@ impl Engine {
         if slot.socket.has_copied() && !slot.is_copying {
             slot.is_copying = true;
             self.copying.push(index);
-            self.copying_until = self.copying_until.min(at + KEEPS_SLABS);
+            self.copying_until.get_or_insert(at + KEEPS_SLABS);
         }
         let endpoints = slot.endpoints;
         self.wheel.set(index, due);
@@ -501,16 +498,20 @@ fn step(
     at: Instant,
     input: Input,
     burst: Option<&mut Vec<Segment<Octets>>>,
-) -> (Instant, State) {
+) -> (Option<Instant>, State) {
     let (is_orphan, read_shut) = (inner.is_orphan, inner.read_shut);
     let Some(connection) = &mut inner.connection else {
-        return (Instant::FAR_FUTURE, State::Closed);
+        return (None, State::Closed);
     };
     match input {
         Input::Segment(segment) => connection.handle_segment(at, Received { at, segment }),
         Input::Icmp(error) => connection.handle_icmp(at, error),
-        Input::Timeout if connection.poll_timeout() <= at => connection.handle_timeout(at),
-        Input::Timeout | Input::Look => {}
+        Input::Timeout => {
+            if connection.poll_timeout().is_some_and(|due| due <= at) {
+                connection.handle_timeout(at);
+            }
+        }
+        Input::Look => {}
     }
     if read_shut {
         while connection.read(at, usize::MAX).is_some() {}
@@ -526,6 +527,9 @@ fn step(
             }
         }
     }
-    let due = connection.poll_timeout().min(orphan.deadline());
-    (due, connection.state())
+    let timers = connection
+        .poll_timeout()
+        .into_iter()
+        .chain(orphan.deadline());
+    (timers.min(), connection.state())
 }

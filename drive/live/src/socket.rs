@@ -13,6 +13,7 @@ use std::time::{Duration, Instant as Clock};
 use bytes::Bytes;
 use gigatcp_events::{Limit, State};
 use gigatcp_tcp::connection::{Counters, Info};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Connection, Failure, FourTuple};
 use gigatcp_units::{Duration as Span, Instant};
 use gigatcp_wire::{Octets, Payload};
@@ -42,8 +43,6 @@ pub struct Measured {
     pub limits: [Span; Limit::ALL.len()],
     /// Bytes written and not acknowledged.
     pub send_queue: u64,
-    /// Bytes written and never sent.
-    pub unsent: u64,
     /// Bytes that arrived in order and were not read.
     pub unread: u64,
     /// Time of its establishment, if any.
@@ -564,9 +563,8 @@ impl Socket {
             at,
             info: connection.info(),
             counters: connection.counters(),
-            limits: connection.limits().all(at),
+            limits: connection.limits(at),
             send_queue: connection.send_queue(),
-            unsent: connection.unsent(),
             unread: connection.readable(),
             established_at: connection.established_at(),
             failure: connection.failure(),

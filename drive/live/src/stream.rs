@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use gigatcp_tcp::SocketOption;
 use gigatcp_tcp::connection::Info;
 
 use crate::accept::Acceptor;
@@ -189,7 +190,8 @@ impl Stream {
     /// # Errors
     /// If the connection has failed.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.socket().set(|held| held.set_nagle(!nodelay))
+        self.socket()
+            .set(|held| held.set(now(), SocketOption::Nagle(!nodelay)))
     }
 
     /// Sets keep-alives; `None`: off.
@@ -206,9 +208,16 @@ impl Stream {
             let at = now();
             if let Some(wanted) = keepalive {
                 let (time, interval) = (wanted.time.into(), wanted.interval.into());
-                held.set_keepalive_times(at, time, interval, wanted.probes);
+                held.set(
+                    at,
+                    SocketOption::KeepAliveTimes {
+                        idle: time,
+                        interval,
+                        probes: wanted.probes,
+                    },
+                );
             }
-            held.set_keepalive(at, keepalive.is_some());
+            held.set(at, SocketOption::KeepAlive(keepalive.is_some()));
         })
     }
 
@@ -221,7 +230,8 @@ impl Stream {
     /// If the connection has failed.
     pub fn set_user_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
         let longest = longest.unwrap_or_default().into();
-        self.socket().set(|held| held.set_user_timeout(longest))
+        self.socket()
+            .set(|held| held.set(now(), SocketOption::UserTimeout(longest)))
     }
 
     /// Returns the present state, with the names of `tcp_info`; `None` before the connection

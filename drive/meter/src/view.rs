@@ -1,4 +1,4 @@
-//! State of a kernel connection at one time, in the project's terms.
+//! State of a connection at one time, in the project's terms.
 //!
 //! The kernel counts windows and data in flight in segments and reports their size; here they are
 //! bytes. Values that an older kernel does not report are zero or `None`.
@@ -14,7 +14,7 @@ use crate::system::fd::AsRawFd;
 
 /// `TCP_INFINITE_SSTHRESH`.
 #[cfg(target_os = "linux")]
-pub(crate) const NO_SSTHRESH: u64 = 0x7fff_ffff;
+const NO_SSTHRESH: u64 = 0x7fff_ffff;
 
 /// State of a connection at one moment, from `tcp_info`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -81,7 +81,7 @@ impl View {
     }
 
     #[cfg(target_os = "linux")]
-    fn of_words(words: &[(&'static str, i64)]) -> Self {
+    pub(crate) fn of_words(words: &[(&'static str, i64)]) -> Self {
         let word = |name: &str| {
             let found = words.iter().find(|(known, _)| *known == name);
             found.map_or(0, |(_, value)| u64::try_from(*value).unwrap_or(0))

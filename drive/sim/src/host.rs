@@ -366,8 +366,8 @@ impl Host {
         let mut next = self.resume_at;
         if self.is_shared {
             next = next.min(self.shared.timers.first().0).min(self.sources_at);
-            if let Some(listening) = &self.listening {
-                next = next.min(listening.poll_timeout());
+            if let Some(at) = self.listening.as_ref().and_then(|l| l.poll_timeout()) {
+                next = next.min(at);
             }
         } else if let Some(socket) = self.sockets.first() {
             next = next.min(socket.poll_timeout());
@@ -511,7 +511,7 @@ impl Host {
     /// Handles the timer of a connection if it is due.
     fn handle_timer(&mut self, now: Instant, socket: usize) {
         if let Some(connection) = &mut self.sockets[socket].connection
-            && connection.poll_timeout() <= now
+            && connection.poll_timeout().is_some_and(|due| due <= now)
         {
             connection.handle_timeout(now);
         }

@@ -3,6 +3,7 @@
 use gigatcp_events::{Cause, State};
 use gigatcp_path::{DropCause, Hop, Network};
 use gigatcp_tcp::Connection;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;
 
@@ -133,7 +134,7 @@ impl Ledger {
         let is_over = account.update(
             (now, has_arrived),
             window(sender),
-            &sender.limits().all(now),
+            &sender.limits(now),
             sender.srtt(),
             || losses.blame(sender.snd_una()),
             || began.until(flow, is_scaled),
@@ -167,7 +168,7 @@ impl Ledger {
         let limits = flow
             .sender
             .connection()
-            .map(|sender| sender.limits().all(flow.now));
+            .map(|sender| sender.limits(flow.now));
         let look = self.began.until(flow, self.is_scaled);
         self.finished = Some(FinishedAccount {
             attribution: account.finish(flow.now, &limits.unwrap_or_default(), &look),

@@ -244,7 +244,7 @@ impl Host {
     ) -> Option<Packet> {
         let endpoints = packet.endpoints;
         match packet.content {
-            Content::Segment(segment) => self.endpoint.handle(now, endpoints, segment),
+            Content::Segment(segment) => self.endpoint.handle_segment(now, endpoints, segment),
             Content::Datagram(ref fragments) => {
                 let datagram = &fragments.datagram;
                 if !self.is_complete(datagram.id, fragments.count, datagram.fragments()) {
@@ -304,7 +304,11 @@ impl Host {
 
     fn handle_icmp(&mut self, now: Instant, icmp: Icmp, wakers: &mut Vec<Waker>) {
         match icmp {
-            Icmp::Tcp { tuple, error } => self.endpoint.handle_icmp(now, &tuple, error),
+            Icmp::Tcp { tuple, error } => {
+                let local = (tuple.local_address(), tuple.local_port).into();
+                let remote = (tuple.remote_address(), tuple.remote_port).into();
+                self.endpoint.handle_icmp(now, local, remote, error);
+            }
             Icmp::Udp {
                 local,
                 remote,
@@ -362,8 +366,10 @@ impl Host {
 
     /// Keeps the state of a new connection's socket.
     pub(crate) fn adopt(&mut self, handle: Handle) {
-        if let Some(tuple) = self.endpoint.four_tuple(handle) {
-            self.connections.insert(handle, Connection::new(*tuple));
+        if let Some((local, remote)) = self.endpoint.addresses(handle)
+            && let Some(tuple) = FourTuple::new(local, remote)
+        {
+            self.connections.insert(handle, Connection::new(tuple));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Calls of the network on its hosts: crash and restart, tasks, and what waits at the end.
 
+use gigatcp_tcp::driver::DriverCalls;
 use std::task::Waker;
 
 use tokio::task::AbortHandle;

@@ -213,7 +213,7 @@ fn listen_on(
         fast_open_backlog: limit,
         abort_on_overflow: false,
     };
-    let listening = host.endpoint.listen_with(at, config);
+    let listening = host.endpoint.listen(at, config);
     listening.map_err(|error| {
         let kind = match error {
             ListenError::NotLocal => io::ErrorKind::AddrNotAvailable,

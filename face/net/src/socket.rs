@@ -11,8 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use gigatcp_events::State;
 use gigatcp_tcp::connection::Info;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{ConnectError, Endpoint};
-use gigatcp_tcp::{Failure, Handle, ReadError, TransportConfig, WriteError};
+use gigatcp_tcp::{Failure, Handle, ReadError, SocketOption, TransportConfig, WriteError};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Octets, Payload};
@@ -273,10 +274,10 @@ impl Socket {
 
     pub(crate) fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         let handle = self.handle;
-        self.with(|endpoint, connection, _| {
+        self.with(|endpoint, connection, now| {
             connection.nodelay = nodelay;
             if let Some(engine) = endpoint.connection_mut(handle) {
-                engine.set_nagle(!nodelay);
+                engine.set(now, SocketOption::Nagle(!nodelay));
             }
             Ok(())
         })
@@ -287,7 +288,7 @@ impl Socket {
         self.with(|endpoint, connection, now| {
             connection.keepalive = keepalive;
             if let Some(engine) = endpoint.connection_mut(handle) {
-                engine.set_keepalive(now, keepalive);
+                engine.set(now, SocketOption::KeepAlive(keepalive));
             }
             Ok(())
         })

@@ -597,7 +597,8 @@ impl World {
             let Some((endpoints, segment)) = host.endpoint.poll_transmit(now) else {
                 host.collect_events(&mut self.wakers);
                 let due = host.endpoint.poll_timeout();
-                self.host_times.set(node as usize, due.max(now));
+                let due = due.unwrap_or(Instant::FAR_FUTURE).max(now);
+                self.host_times.set(node as usize, due);
                 return;
             };
             if !host.is_up {

@@ -10,11 +10,11 @@ mod network;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use gigatcp_stack::ByteCount;
+use gigatcp_stack::Phase;
 use gigatcp_stack::congestion::{
     Ack, Config, Congestion, CongestionKind, Controller, ControllerFactory,
 };
-use gigatcp_stack::events::Phase;
-use gigatcp_stack::units::ByteCount;
 use gigatcp_stack::{Bytes, Duration, TransportConfig};
 use network::{Network, Path, addresses};
 
@@ -128,7 +128,9 @@ fn transfer(config: Arc<TransportConfig>) -> f64 {
         let Some(receiver) = receiver else { continue };
         while let Ok(Some(_)) = server.read(now, receiver, usize::MAX) {}
         let connection = client.connection(sender).expect("it is there");
-        if left.is_empty() && connection.segments_in_flight() == 0 && connection.unsent() == 0 {
+        let info = connection.info();
+        if left.is_empty() && info.flight_size == ByteCount::ZERO && info.unsent == ByteCount::ZERO
+        {
             return now.as_secs_f64();
         }
     }

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant as Clock;
 
-use gigatcp_stack::{Duration, Endpoint, Handle, Instant, Profile, TransportConfig};
+use gigatcp_stack::{Duration, Endpoint, Handle, Instant, Profile, State, TransportConfig};
 
 /// Connections from one client address: the ephemeral range has 16,384 ports.
 const PER_ADDRESS: usize = 16_000;
@@ -55,8 +55,7 @@ pub fn main() {
 
     let began = Clock::now();
     let later = now + Duration::from_secs(3600);
-    while server.poll_timeout() <= later {
-        let due = server.poll_timeout();
+    while let Some(due) = server.poll_timeout().filter(|due| *due <= later) {
         server.handle_timeout(due);
         while server.poll_transmit(due).is_some() {}
     }
@@ -67,14 +66,14 @@ pub fn main() {
 fn handshake(now: Instant, client: &mut Endpoint, server: &mut Endpoint, stream: Handle) {
     for _ in 0..3 {
         while let Some((endpoints, segment)) = client.poll_transmit(now) {
-            server.handle(now, endpoints, segment);
+            server.handle_segment(now, endpoints, segment);
         }
         while let Some((endpoints, segment)) = server.poll_transmit(now) {
-            client.handle(now, endpoints, segment);
+            client.handle_segment(now, endpoints, segment);
         }
     }
     let connection = client.connection(stream).expect("it was not released");
-    assert!(connection.established_at().is_some());
+    assert!(connection.state() == State::Established);
 }
 
 /// Returns the resident memory of the process in bytes (Linux; otherwise 0).

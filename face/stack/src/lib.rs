@@ -30,11 +30,11 @@
 //! while sent > 0 {
 //!     sent = 0;
 //!     while let Some((endpoints, segment)) = client.poll_transmit(now) {
-//!         server.handle(now, endpoints, segment);
+//!         server.handle_segment(now, endpoints, segment);
 //!         sent += 1;
 //!     }
 //!     while let Some((endpoints, segment)) = server.poll_transmit(now) {
-//!         client.handle(now, endpoints, segment);
+//!         client.handle_segment(now, endpoints, segment);
 //!         sent += 1;
 //!     }
 //! }
@@ -53,29 +53,34 @@
 //! On by default, and of the engine: `authentication` (RFC 5925, and the cryptography it
 //! needs), `fast-open` (RFC 7413), `historic` (congestion controls and profiles that no
 //! system has any more). Off by default: `live`, `tokio`.
+//!
+//! # What is not here
+//!
+//! Programs that store connections themselves depend on `gigatcp-tcp`: it has the parts of an
+//! endpoint, TCP-AO and Fast Open (`driver`). Programs that look into segments depend on
+//! `gigatcp-wire`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 #[cfg(feature = "live")]
 pub use gigatcp_live as live;
-pub use gigatcp_tcp::{authentication, congestion, profile};
 
-pub use gigatcp_events::State;
+pub use gigatcp_events::{Event, EventMask, Limit, Phase, Stamped, State};
 pub use gigatcp_tcp::connection::{Counters, Info, SavedPath};
 pub use gigatcp_tcp::endpoint::{ConnectError, EndpointCounters, ListenError};
 pub use gigatcp_tcp::listener::ListenerConfig;
 pub use gigatcp_tcp::{
-    EndpointEvent, Failure, FourTuple, Handle, Profile, ReadError, Secret, TransportConfig,
+    EndpointEvent, Failure, Handle, Profile, ReadError, Secret, SocketOption, TransportConfig,
     WriteError,
 };
-pub use gigatcp_units::{Duration, Instant};
+pub use gigatcp_units::{Bytes as ByteCount, Duration, Instant, Rate};
 pub use gigatcp_wire::bytes::Bytes;
 
 /// A host whose payloads are bytes in shared memory.
 ///
-/// `gigatcp_tcp::Endpoint` takes other payloads too: [`wire::Phantom`] has only position and length,
-/// so that a simulated gigabyte needs no memory.
+/// `gigatcp_tcp::Endpoint` takes other payloads too: `gigatcp_wire::Phantom` has only position and
+/// length, so that a simulated gigabyte needs no memory.
 pub type Endpoint = gigatcp_tcp::Endpoint<Bytes>;
 
 /// One connection whose payloads are bytes in shared memory.
@@ -87,17 +92,24 @@ pub type Segment = gigatcp_wire::Segment<Bytes>;
 /// Packets as bytes.
 pub mod wire {
     pub use gigatcp_wire::{
-        ChecksumFill, Endpoints, Flags, IcmpError, IcmpKind, IpHeader, IpVersion, Options, Payload,
-        Phantom, SeqNumber, decode_packet, encode_packet, packet_len,
+        ChecksumFill, Endpoints, IcmpError, IcmpKind, IpHeader, decode_packet, encode_packet,
+        packet_len,
     };
 }
 
-/// What happens in a connection, for [`Connection::events`](gigatcp_tcp::Connection::events).
-pub mod events {
-    pub use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase};
+/// The congestion controls, and the interface of custom ones.
+pub mod congestion {
+    pub use gigatcp_tcp::congestion::{
+        Ack, Config, Congestion, CongestionKind, Controller, ControllerFactory, Counting, Entry,
+        Family, Lost, RateSample, Sent, SlowStart, WindowBounds, entries, find,
+    };
 }
 
-/// Quantities.
-pub mod units {
-    pub use gigatcp_units::{Bytes as ByteCount, Rate, random};
+/// The groups of settings in a [`Profile`].
+pub mod profile {
+    pub use gigatcp_tcp::profile::{
+        Acknowledgments, Buffers, Closing, Congestion, Defense, EarlierRtt, Ecn, EcnMode,
+        EcnOption, InitialWindow, Liveness, Opening, Options, Pacing, PathMtu, PrrRule, Recovery,
+        ReduceAgain, RtoRule, Segments, SettingError, SynCookies, Timer, WindowPolicy,
+    };
 }

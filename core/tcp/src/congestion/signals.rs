@@ -161,7 +161,7 @@ impl RateSample {
     /// Returns whether the interval is long enough for a rate.
     #[inline]
     #[must_use]
-    pub fn is_reliable(&self, min_rtt: Option<Duration>) -> bool {
+    pub(crate) fn is_reliable(&self, min_rtt: Option<Duration>) -> bool {
         let interval = self.interval();
         !interval.is_zero() && interval >= min_rtt.unwrap_or(Duration::ZERO)
     }

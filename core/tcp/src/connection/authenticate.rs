@@ -49,9 +49,8 @@ pub(super) struct Authenticator<P> {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Opens actively with the first key of `keys`. `config` must have the ports of `tuple`.
     #[must_use]
-    pub fn connect_authenticated(
+    pub(crate) fn connect_authenticated(
         now: Instant,
         config: &ConnectionConfig,
         tuple: &FourTuple,
@@ -62,9 +61,8 @@ impl<P: Payload> Connection<P> {
         connection
     }
 
-    /// Opens passively by a SYN with a good code. `None` if `syn` has no SYN or no good code.
     #[must_use]
-    pub fn accept_authenticated(
+    pub(crate) fn accept_authenticated(
         now: Instant,
         config: &ConnectionConfig,
         syn: &Received<P>,
@@ -98,21 +96,12 @@ impl<P: Payload> Connection<P> {
         }));
     }
 
-    /// Adds a key to a connection that is authenticated.
-    ///
-    /// # Errors
-    /// [`KeyError::IdTaken`]; [`KeyError::Unknown`] where there are no keys.
-    pub fn add_key(&mut self, key: MasterKey) -> Result<(), KeyError> {
+    pub(crate) fn add_key(&mut self, key: MasterKey) -> Result<(), KeyError> {
         let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
         state.keys.chain.add(key)
     }
 
-    /// Removes the key whose send KeyID is `send_id`.
-    ///
-    /// # Errors
-    /// [`KeyError::InUse`] for the current key and for the one named to the peer
-    /// as the next (RFC 5925 section 3.3); [`KeyError::Unknown`].
-    pub fn remove_key(&mut self, send_id: u8) -> Result<(), KeyError> {
+    pub(crate) fn remove_key(&mut self, send_id: u8) -> Result<(), KeyError> {
         let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
         let key = state.keys.chain.sending(send_id).ok_or(KeyError::Unknown)?;
         if send_id == state.current || key.receive_id == state.next {
@@ -123,22 +112,15 @@ impl<P: Payload> Connection<P> {
         state.keys.chain.remove(send_id)
     }
 
-    /// Requests that the peer send with the key of `receive_id`. The request goes out with the
-    /// next segment.
-    ///
-    /// # Errors
-    /// [`KeyError::Unknown`].
-    pub fn want_key(&mut self, receive_id: u8) -> Result<(), KeyError> {
+    pub(crate) fn want_key(&mut self, receive_id: u8) -> Result<(), KeyError> {
         let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
         let key = state.keys.chain.receiving(receive_id);
         state.next = key.ok_or(KeyError::Unknown)?.receive_id;
         Ok(())
     }
 
-    /// KeyIDs of the current send key and of the requested receive key. `None` if this connection
-    /// is not authenticated.
     #[must_use]
-    pub fn keys_in_use(&self) -> Option<(u8, u8)> {
+    pub(crate) fn keys_in_use(&self) -> Option<(u8, u8)> {
         self.authentication
             .as_ref()
             .map(|state| (state.current, state.next))

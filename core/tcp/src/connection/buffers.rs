@@ -198,9 +198,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Grows the buffer for data beyond a gap, if it counts packets. Call it once the application
-    /// has the connection (Linux `tcp_data_queue_ofo`, not before `accept`).
-    pub fn grow_for_gap(&mut self, now: Instant) {
+    pub(crate) fn grow_for_gap(&mut self, now: Instant) {
         if let Some(tuning) = &self.buffers.receive
             && self.window.counts_packets()
             && let Some(end) = self.receive_buffer.held_end()
@@ -234,50 +232,32 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Requests a send buffer size (`SO_SNDBUF`). From now on the buffer has the granted size and
-    /// does not follow the window. Data already written stays.
-    pub fn request_send_buffer(&mut self, requested: Bytes) {
+    pub(super) fn request_send_buffer(&mut self, requested: Bytes) {
         self.buffers.requested.send = Some(requested);
         self.buffers.tunes_send = false;
         let granted = self.transport.profile.send_buffer_for(Some(requested));
         self.send_buffer.set_capacity(granted.as_u64());
     }
 
-    /// Requests a receive buffer size (`SO_RCVBUF`). From now on the buffer has the granted size.
-    /// The window scale was fixed by the SYN and still bounds the window. An advertised window
-    /// stays advertised unless the profile lets it shrink.
-    pub fn request_receive_buffer(&mut self, requested: Bytes) {
+    pub(super) fn request_receive_buffer(&mut self, requested: Bytes) {
         self.buffers.requested.receive = Some(requested);
         self.buffers.receive = None;
         let granted = self.transport.profile.granted_buffer(requested);
         self.window.set_buffer(&self.transport.profile, granted);
     }
 
-    /// Sets the unsent octets below which an application may write (Linux `TCP_NOTSENT_LOWAT`);
-    /// `None`: no bound.
-    pub fn set_not_sent_lowat(&mut self, octets: Option<Bytes>) {
-        self.profile_mut().buffers.not_sent_lowat = octets;
-    }
-
-    /// Octets in the send buffer, sent or not.
     #[inline]
-    pub fn send_queue(&self) -> u64 {
+    pub(crate) fn send_queue(&self) -> u64 {
         self.send_buffer.queued()
     }
 
-    /// Octets in the receive buffer, in order or not.
     #[inline]
-    pub fn receive_queue(&self) -> u64 {
+    pub(crate) fn receive_queue(&self) -> u64 {
         self.receive_buffer.readable() + self.receive_buffer.held()
     }
 
-    /// Octets that may be written now: the free space of the send buffer. With `not_sent_lowat`
-    /// set, only while less than that is unsent (Linux `TCP_NOTSENT_LOWAT`). A remainder below one
-    /// segment is rounded up to a segment: less could not leave while Nagle's algorithm waits for
-    /// the rest. If packets count, the space ends with a packet. 0 if the connection accepts no
-    /// more data.
     #[inline]
-    pub fn send_space(&self) -> u64 {
+    pub(crate) fn send_space(&self) -> u64 {
         if !self.may_write() {
             return 0;
         }
@@ -345,10 +325,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Free space at which an application waiting to write is woken. It is the profile's low-water
-    /// mark, or a third of the send buffer, or half of `not_sent_lowat`, as in Linux
-    /// (`sk_stream_is_writeable`).
-    pub fn send_wake_space(&self) -> u64 {
+    pub(crate) fn send_wake_space(&self) -> u64 {
         if self.buffers.send_memory.is_some() {
             // A third of the buffer must be free before there is any space again.
             return 1;
@@ -362,11 +339,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Sets whether more of the same application call follows the next write. Until then less than
-    /// a segment waits (BSD `PRUS_MORETOCOME`, Linux `MSG_MORE`), unless it is half of the largest
-    /// window.
     #[inline]
-    pub fn set_more_to_come(&mut self, more: bool) {
+    pub(crate) fn set_more_to_come(&mut self, more: bool) {
         self.limiting.more_to_come = more;
     }
 

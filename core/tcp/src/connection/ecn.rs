@@ -335,9 +335,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Sets when AccECN options are sent, overriding the profile. Linux also applies a changed
-    /// `tcp_ecn_option` immediately.
-    pub fn set_ecn_option(&mut self, now: Instant, option: EcnOption) {
+    pub(super) fn set_ecn_option(&mut self, now: Instant, option: EcnOption) {
         self.ecn.accurate.receiver.set_option(option);
         if self.is_synchronized() {
             self.follow_segment_size(now);

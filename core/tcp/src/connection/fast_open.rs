@@ -44,10 +44,7 @@ pub(super) struct FastOpen {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Makes this active open a fast one, if the profile has `fast_open_client`. Call it after
-    /// [`Connection::connect`] and [`Connection::write`], before the first
-    /// [`Connection::poll_transmit`]. Returns whether it took effect.
-    pub fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
+    pub(crate) fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
         let may = self.transport.profile.opening.fast_open_client
             && self.state == State::SynSent
             && self.snd.nxt == 0
@@ -65,15 +62,13 @@ impl<P: Payload> Connection<P> {
         may
     }
 
-    /// Result of an offered fast open, for the cookie cache. It is complete once the connection is
-    /// established or closed.
     #[must_use]
-    pub fn fast_open_outcome(&self) -> Option<FastOpenOutcome> {
+    pub(crate) fn fast_open_outcome(&self) -> Option<FastOpenOutcome> {
         self.fast_open.as_ref().map(|state| state.outcome)
     }
 
     /// Whether the receiver accepted all data in a SYN (`TCPI_OPT_SYN_DATA`), in either direction.
-    pub fn has_taken_syn_text(&self) -> bool {
+    pub(super) fn has_taken_syn_text(&self) -> bool {
         let is_acked = |outcome: &FastOpenOutcome| {
             outcome.text_acked > 0 && outcome.text_acked == outcome.text_sent
         };
@@ -81,17 +76,12 @@ impl<P: Payload> Connection<P> {
         self.fast_open.as_deref().is_some_and(taken)
     }
 
-    /// Whether the SYN that opened this connection had a valid cookie, with or without data.
-    /// Written data may then leave before the handshake is complete.
-    pub fn is_opened_fast(&self) -> bool {
+    pub(crate) fn is_opened_fast(&self) -> bool {
         self.fast_open.as_ref().is_some_and(|state| state.accepted)
     }
 
-    /// Opens passively by a SYN with a Fast Open option. `grant` goes out with the SYN-ACK.
-    /// `take_text`: the SYN's cookie was valid, and its data is accepted immediately. `None` if
-    /// `syn` has no SYN.
     #[must_use]
-    pub fn accept_fast_open(
+    pub(crate) fn accept_fast_open(
         now: Instant,
         config: &ConnectionConfig,
         syn: &Received<P>,

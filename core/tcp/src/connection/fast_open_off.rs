@@ -13,12 +13,12 @@ pub(super) type OptionalFastOpen = Option<Infallible>;
 
 impl<P: Payload> Connection<P> {
     /// Whether the connection was opened with data in SYN: never.
-    pub const fn is_opened_fast(&self) -> bool {
+    pub(crate) const fn is_opened_fast(&self) -> bool {
         false
     }
 
     /// Whether data in a SYN was accepted early: never.
-    pub const fn has_taken_syn_text(&self) -> bool {
+    pub(super) const fn has_taken_syn_text(&self) -> bool {
         false
     }
 

@@ -1,10 +1,6 @@
-//! Snapshot of a connection: STATUS of RFC 9293 section 3.9.1.6, in the terms of Linux's
-//! `tcp_info`.
+//! Snapshot of a connection: STATUS of RFC 9293 section 3.9.1.6.
 //!
 //! Samplers and scripts request it; segment processing does not. Its cost is constant.
-//!
-//! Out of scope: segment counts of what the engine counts in octets, and `tcpi_busy_time`. Without
-//! further writes, time counts as application-limited even with data in flight.
 
 use gigatcp_events::{Phase, State};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -13,7 +9,7 @@ use gigatcp_wire::{IcmpKind, Payload};
 use super::{Connection, EcnInfo};
 use crate::congestion::RateSample;
 
-/// Snapshot of a connection, in the terms of Linux's `tcp_info`.
+/// Snapshot of a connection. [`Info::tcp_info`] has it under the names of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Info {
@@ -97,6 +93,10 @@ pub struct Info {
     pub pacing_rate: Option<Rate>,
     /// Maximum octets released in one burst.
     pub send_quantum: Bytes,
+    /// Octets written and not yet sent (`tcpi_notsent_bytes`).
+    pub unsent: Bytes,
+    /// Whether the receiver accepted data in a SYN, in either direction (`TCPI_OPT_SYN_DATA`).
+    pub syn_text_taken: bool,
     /// Whether SACK is in use.
     pub sack: bool,
     /// Whether window scaling is in use, if only with shifts of zero.
@@ -156,6 +156,8 @@ impl<P: Payload> Connection<P> {
             window_clamp: Bytes::new(self.window.clamp()),
             pacing_rate: self.pacing_rate(),
             send_quantum: self.send_quantum(),
+            unsent: Bytes::new(self.unsent()),
+            syn_text_taken: self.has_taken_syn_text(),
             sack: self.handshake.sack,
             scaling: self.handshake.scaling,
             timestamps: self.timestamps.is_some(),

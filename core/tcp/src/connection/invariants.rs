@@ -262,7 +262,7 @@ impl<P: Payload> Connection<P> {
             self.state
         );
         debug_assert!(
-            is_open || !is_set(self.poll_timeout()),
+            is_open || self.poll_timeout().is_none(),
             "a closed connection is to be called at {:?}",
             self.poll_timeout()
         );

@@ -77,8 +77,7 @@ impl Liveness {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Switches keep-alives on or off (RFC 9293 MUST-24).
-    pub fn set_keepalive(&mut self, now: Instant, on: bool) {
+    pub(super) fn set_keepalive(&mut self, now: Instant, on: bool) {
         self.liveness.keepalive = on;
         self.liveness.probes = 0;
         let waits = on && self.is_synchronized() && self.state != State::TimeWait;
@@ -90,10 +89,7 @@ impl<P: Payload> Connection<P> {
         self.liveness.set(at, self.liveness.fin_wait_2_at);
     }
 
-    /// Sets the keep-alive times (RFC 9293 MUST-27). The first probe follows `time` of silence
-    /// since the last acceptable segment, then one each `interval`. `probes` of them, two at least
-    /// (MUST-29), may remain unanswered. An interval in progress keeps its length.
-    pub fn set_keepalive_times(
+    pub(super) fn set_keepalive_times(
         &mut self,
         now: Instant,
         time: Duration,

@@ -38,11 +38,11 @@
 //! | `pacing`, `deferral` | release times; waiting for larger super-segments |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |
 //! | `buffers` | 3.8.6.2: buffer sizes |
-//! | `application` | 3.9: user calls |
+//! | `application`, `socket_option` | 3.9: user calls, settings |
 //! | `urgent` | 3.8.5, RFC 6093: urgent data |
 //! | `liveness`, `user_timeout` | 3.8.4, 3.9.1: keep-alives; when a connection is aborted |
 //! | `icmp`, `path_mtu` | 3.9.2.2, 3.7.2: ICMP errors; the path MTU |
-//! | `info` | 3.9.1.6: STATUS, a snapshot |
+//! | `info`, `tcp_info` | 3.9.1.6: STATUS, a snapshot; under the names of Linux's `tcp_info` |
 //! | `config`, `error` | configuration; reasons of failure |
 //! | `counters` | counters |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
@@ -78,7 +78,9 @@ mod receive;
 mod reduction;
 mod routers;
 mod segment;
+mod socket_option;
 mod syn_text;
+mod tcp_info;
 mod time_wait;
 mod timeout;
 mod urgent;
@@ -88,7 +90,7 @@ mod validation;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
+use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, Stamped, State};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpKind, Payload, Segment, SeqNumber};
 
@@ -120,6 +122,7 @@ pub use counters::Counters;
 pub use ecn::EcnInfo;
 pub use error::{Failure, ReadError, WriteError};
 pub use info::Info;
+pub use socket_option::SocketOption;
 pub use time_wait::Predecessor;
 
 /// A segment with its arrival time.
@@ -368,6 +371,11 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Configuration that it shares with others.
+    pub(crate) fn transport(&self) -> &TransportConfig {
+        &self.transport
+    }
+
     /// Profile, for a change that concerns this connection alone.
     fn profile_mut(&mut self) -> &mut Profile {
         &mut Arc::make_mut(&mut self.transport).profile
@@ -395,48 +403,56 @@ impl<P: Payload> Connection<P> {
         self.counters.all()
     }
 
-    /// Time under each limit.
-    pub fn limits(&self) -> &LimitClock {
-        &self.limits
+    /// What stops the sender at present.
+    #[inline]
+    pub fn limit(&self) -> Limit {
+        self.limits.current()
     }
 
-    /// Recovery phase; cheap, unlike [`Connection::info`].
+    /// Time under each limit up to `now`, in the order of [`Limit::ALL`]. It adds up to the time
+    /// since establishment.
+    pub fn limits(&self, now: Instant) -> [Duration; Limit::ALL.len()] {
+        self.limits.all(now)
+    }
+
     #[inline]
-    pub fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.recovery.phase()
     }
 
-    /// Congestion window.
     #[inline]
-    pub fn cwnd(&self) -> Bytes {
+    pub(crate) fn cwnd(&self) -> Bytes {
         self.congestion.cwnd()
     }
 
-    /// Smoothed round-trip time.
-    pub fn srtt(&self) -> Option<Duration> {
+    pub(crate) fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
     }
 
-    /// SND.UNA as a stream offset.
-    pub fn snd_una(&self) -> u64 {
+    pub(crate) fn snd_una(&self) -> u64 {
         self.snd.una
     }
 
-    /// Window the peer advertises.
-    pub fn snd_wnd(&self) -> Bytes {
+    pub(crate) fn snd_wnd(&self) -> Bytes {
         Bytes::new(self.snd.wnd)
     }
 
-    /// Events not yet taken by the driver.
+    /// Removes the waiting events, oldest first. `TransportConfig::events` says which are kept.
     #[inline]
-    pub fn events(&mut self) -> &mut Outbox {
-        &mut self.outbox
+    pub fn events(&mut self) -> impl Iterator<Item = Stamped> + '_ {
+        self.outbox.drain()
     }
 
-    /// Time at which to call [`Connection::handle_timeout`]; [`Instant::FAR_FUTURE`] if nothing is
-    /// due.
+    /// Time at which to call [`Connection::handle_timeout`]; `None` if nothing is due.
     #[inline]
-    pub fn poll_timeout(&self) -> Instant {
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.next_timer();
+        (due != Instant::FAR_FUTURE).then_some(due)
+    }
+
+    /// As [`Connection::poll_timeout`]; [`Instant::FAR_FUTURE`] if nothing is due.
+    #[inline]
+    pub(crate) fn next_timer(&self) -> Instant {
         self.timers
             .retransmit_at
             .min(self.timers.early_at)
@@ -448,21 +464,16 @@ impl<P: Payload> Connection<P> {
             .min(self.liveness.deadline())
     }
 
-    /// Segments sent and not cumulatively acknowledged.
-    pub fn segments_in_flight(&self) -> u64 {
+    pub(crate) fn segments_in_flight(&self) -> u64 {
         self.snd.flight_size().div_ceil(u64::from(self.smss.max(1)))
     }
 
-    /// Notes that the first link accepts no more: the driver has stopped polling for segments.
-    /// Holds until [`Connection::poll_transmit`] finds another limit.
-    pub fn note_path_limit(&mut self, now: Instant) {
+    pub(crate) fn note_path_limit(&mut self, now: Instant) {
         self.set_limit(now, Limit::Path);
     }
 
-    /// Sets the limit to report when no written data is left to send. [`Limit::Application`] (the
-    /// default): the application has no more; [`Limit::HostCpu`]: it waits for the host's CPU.
     #[inline]
-    pub fn set_idle_limit(&mut self, limit: Limit) {
+    pub(crate) fn set_idle_limit(&mut self, limit: Limit) {
         self.limiting.idle_limit = limit;
     }
 

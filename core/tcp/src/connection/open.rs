@@ -332,6 +332,9 @@ impl<P: Payload> Connection<P> {
         if let Some(sent_at) = revealed.oldest_sent_at {
             self.take_rtt(now, received_at.saturating_since(sent_at));
         }
+        if let Some(earlier) = self.transport.profile.timer.earlier_rtt {
+            self.rtt.continue_from(earlier);
+        }
         self.congestion.on_established(now, self.rtt.srtt());
         self.begin_autotuning(now);
         self.restart_retransmit_timer(now);

@@ -199,13 +199,6 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Bounds the rate of all that is sent, which is then paced (`SO_MAX_PACING_RATE` of Linux).
-    /// `None` removes the bound.
-    pub fn set_max_pacing_rate(&mut self, most: Option<Rate>) {
-        self.profile_mut().pacing.enabled |= most.is_some();
-        self.profile_mut().pacing.max_pacing_rate = most;
-    }
-
     /// Pacing rate, if segments are paced.
     pub(super) fn pacing_rate(&self) -> Option<Rate> {
         self.pace().map(Pace::rate)

@@ -100,16 +100,10 @@ impl<P: Payload> Connection<P> {
         Ok(accepted)
     }
 
-    /// Octets left to read before the mark; `None` if none lies ahead.
-    pub fn urgent_ahead(&self) -> Option<u64> {
+    pub(crate) fn urgent_ahead(&self) -> Option<u64> {
         self.urgent
             .is_ahead()
             .then(|| self.urgent.rcv_up() - self.urgent.read_to)
-    }
-
-    /// Sets whether urgent octets stay in line (`SO_OOBINLINE`).
-    pub fn set_urgent_inline(&mut self, on: bool) {
-        self.profile_mut().segments.urgent_inline = on;
     }
 
     /// Whether the last octet read was the last one before the mark. Out of line: the last before
@@ -120,9 +114,7 @@ impl<P: Payload> Connection<P> {
         urgent.rcv_up() > 1 && (urgent.rcv_up() == urgent.read_to || next_is_apart)
     }
 
-    /// Whether the last octet before the mark is available (`POLLPRI`). It has arrived and was
-    /// neither read nor removed.
-    pub fn has_urgent_octet(&self) -> bool {
+    pub(crate) fn has_urgent_octet(&self) -> bool {
         let urgent = &self.urgent;
         let is_readable = urgent.is_ahead()
             && !urgent.is_taken()

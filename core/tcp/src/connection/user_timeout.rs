@@ -58,14 +58,11 @@ impl UserTimeoutState {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Sets the number of retransmissions after which an unanswered SYN fails (Linux `TCP_SYNCNT`).
-    pub fn set_syn_retries(&mut self, retries: u32) {
+    pub(crate) fn set_syn_retries(&mut self, retries: u32) {
         self.profile_mut().opening.syn_retries = retries;
     }
 
-    /// Sets the application's user timeout; zero if none. It is announced to the peer if the
-    /// option is in use, and the peer's is no longer adopted.
-    pub fn set_user_timeout(&mut self, limit: Duration) {
+    pub(super) fn set_user_timeout(&mut self, limit: Duration) {
         self.user_timeout.limit = limit;
         self.user_timeout.ours = limit;
         self.user_timeout.changeable = false;
@@ -76,8 +73,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// User timeout in force; zero if none.
-    pub fn user_timeout(&self) -> Duration {
+    pub(crate) fn user_timeout(&self) -> Duration {
         self.user_timeout.limit
     }
 

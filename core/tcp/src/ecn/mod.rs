@@ -62,7 +62,7 @@ pub enum EcnMode {
 
 impl EcnMode {
     /// All modes.
-    pub const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Off,
         Self::Passive,
         Self::Classic,
@@ -73,7 +73,7 @@ impl EcnMode {
 
     /// Returns the name in plans.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::Passive => "passive",
@@ -117,11 +117,11 @@ pub enum EcnOption {
 
 impl EcnOption {
     /// All choices.
-    pub const ALL: [Self; 3] = [Self::Off, Self::Due, Self::Always];
+    pub(crate) const ALL: [Self; 3] = [Self::Off, Self::Due, Self::Always];
 
     /// Returns the name in plans.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::Due => "due",

@@ -10,9 +10,8 @@ use gigatcp_wire::{Endpoints, Payload, PayloadOctets};
 
 use super::{Endpoint, Handle, ListenError, Orphan, Slot};
 use crate::connection::{Connection, ReadError, TransportConfig, WriteError};
-use crate::four_tuple::{FourTuple, is_host};
+use crate::four_tuple::is_host;
 use crate::listener::ListenerConfig;
-use crate::secret::Secret;
 
 /// Reason why no connection was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +80,8 @@ impl<P: Payload> Endpoint<P> {
             .demux
             .name_for(endpoints, local.port(), remote.port())
             .ok_or(ConnectError::PortTaken)?;
-        let mut config = self.demux.isn().identify(now, &tuple, &config.into());
+        let transport = self.path_metrics.prepare(now, remote.ip(), config.into());
+        let mut config = self.demux.isn().identify(now, &tuple, &transport);
         if let Some(old) = self.demux.table().find(&tuple) {
             let old = self.slots[old as usize].as_ref();
             let left = old.and_then(|slot| slot.connection.gives_way_to_reconnect(now));
@@ -95,38 +95,17 @@ impl<P: Payload> Endpoint<P> {
 
     /// Listens (OPEN, passive) at an address of the endpoint, or at all of them.
     ///
-    /// The unspecified address means all. Limits are 256 half-open connections and 128 that wait
-    /// to be accepted; [`Endpoint::listen_with`] takes other limits.
+    /// The unspecified address means all. `config` is a [`ListenerConfig`], whose secret is not
+    /// used, or a [`TransportConfig`] for its default limits.
     ///
     /// # Errors
     /// [`ListenError`].
     pub fn listen(
         &mut self,
         at: SocketAddr,
-        config: impl Into<Arc<TransportConfig>>,
+        config: impl Into<ListenerConfig>,
     ) -> Result<(), ListenError> {
-        self.listen_with(
-            at,
-            ListenerConfig {
-                transport: config.into(),
-                secret: Secret::new([0; 16]),
-                backlog: 256,
-                accept_backlog: 128,
-                fast_open_backlog: 128,
-                abort_on_overflow: false,
-            },
-        )
-    }
-
-    /// Listens (OPEN, passive) with the limits of `config`, whose secret is not used.
-    ///
-    /// # Errors
-    /// [`ListenError`].
-    pub fn listen_with(
-        &mut self,
-        at: SocketAddr,
-        config: ListenerConfig,
-    ) -> Result<(), ListenError> {
+        let config = config.into();
         if !at.ip().is_unspecified() && !self.addresses.contains(&at.ip()) {
             return Err(ListenError::NotLocal);
         }
@@ -166,11 +145,16 @@ impl<P: Payload> Endpoint<P> {
         Some(&mut *slot.connection)
     }
 
-    /// Returns addresses and ports of a connection; `None` after [`Endpoint::close`].
+    /// The local address and port of a connection, then the peer's; `None` after
+    /// [`Endpoint::close`].
     #[must_use]
-    pub fn four_tuple(&self, handle: Handle) -> Option<&FourTuple> {
+    pub fn addresses(&self, handle: Handle) -> Option<(SocketAddr, SocketAddr)> {
         self.slot(handle)?;
-        self.demux.table().name(handle.number)
+        let tuple = self.demux.table().name(handle.number)?;
+        Some((
+            (tuple.local_address(), tuple.local_port).into(),
+            (tuple.remote_address(), tuple.remote_port).into(),
+        ))
     }
 
     /// Writes as much of `payload` as fits (SEND); returns the octets written.

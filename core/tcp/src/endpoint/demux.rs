@@ -156,20 +156,21 @@ impl<P: Payload> Demux<P> {
         self.listeners.iter().map(|(at, listener)| (*at, listener))
     }
 
-    /// Returns the time when the first timer of a listener is due.
+    /// Time of the next call of [`Demux::handle_timeout`]; `None` if no listener has a timer.
     #[must_use]
-    pub fn poll_timeout(&self) -> Instant {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         self.listeners
             .values()
-            .map(Listener::poll_timeout)
-            .fold(Instant::FAR_FUTURE, Instant::min)
+            .filter_map(Listener::poll_timeout)
+            .min()
     }
 
     /// Processes due timers of one listener; returns its address. Poll its output, and call again
     /// until `None`.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<SocketAddr> {
         let mut listeners = self.listeners.iter_mut();
-        let (at, late) = listeners.find(|(_, listener)| listener.poll_timeout() <= now)?;
+        let is_due = |listener: &Listener<P>| listener.poll_timeout().is_some_and(|at| at <= now);
+        let (at, late) = listeners.find(|(_, listener)| is_due(listener))?;
         late.handle_timeout(now);
         Some(*at)
     }
@@ -191,7 +192,7 @@ impl<P: Payload> Demux<P> {
     }
 
     /// Returns the receiver of a segment for a connection in TIME-WAIT. `predecessor` is the
-    /// result of [`Connection::gives_way_to`](crate::Connection::gives_way_to).
+    /// result of [`DriverCalls::gives_way_to`](crate::driver::DriverCalls::gives_way_to).
     pub fn claim(
         &self,
         tuple: &FourTuple,

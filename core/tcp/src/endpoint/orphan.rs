@@ -14,17 +14,9 @@ use crate::connection::Connection;
 const WAITS: Duration = Duration::from_secs(60);
 
 /// Timer of a connection without an application.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Orphan {
-    until: Instant,
-}
-
-impl Default for Orphan {
-    fn default() -> Self {
-        Self {
-            until: Instant::FAR_FUTURE,
-        }
-    }
+    until: Option<Instant>,
 }
 
 impl Orphan {
@@ -39,10 +31,10 @@ impl Orphan {
         Self::default()
     }
 
-    /// Returns the time of the next call of [`Self::after_input`], unless there is input before.
+    /// Time of the next call of [`Self::after_input`] without input before; `None`: not needed.
     #[inline]
     #[must_use]
-    pub const fn deadline(&self) -> Instant {
+    pub const fn deadline(&self) -> Option<Instant> {
         self.until
     }
 
@@ -53,13 +45,12 @@ impl Orphan {
             connection.abort(now);
         }
         if connection.state() != State::FinWait2 {
-            self.until = Instant::FAR_FUTURE;
+            self.until = None;
             return;
         }
-        self.until = self.until.min(now + WAITS);
-        if self.until <= now {
+        if *self.until.get_or_insert(now + WAITS) <= now {
             connection.abort(now);
-            self.until = Instant::FAR_FUTURE;
+            self.until = None;
         }
     }
 }

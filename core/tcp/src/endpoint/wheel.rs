@@ -65,16 +65,17 @@ impl Wheel {
         }
     }
 
-    /// Sets the only timer of `member` to `at`; [`Instant::FAR_FUTURE`]: none.
-    pub fn set(&mut self, member: u32, at: Instant) {
+    /// Sets the only timer of `member`; `None` cancels it.
+    #[inline]
+    pub fn set(&mut self, member: u32, at: Option<Instant>) {
         let place = member as usize;
         if place >= self.members.len() {
             self.members.resize(place + 1, IDLE);
         }
-        if at == Instant::FAR_FUTURE {
+        let Some(at) = at else {
             self.unlink(member);
             return;
-        }
+        };
         let at = at.as_nanos().div_ceil(1 << SLOT_BITS).max(self.now + 1);
         let before = self.members[place];
         if before.is_set && before.at == at {
@@ -85,11 +86,10 @@ impl Wheel {
         self.link(member);
     }
 
-    /// Returns a time before which no member is due.
-    pub fn next(&self) -> Instant {
-        self.next_slot().map_or(Instant::FAR_FUTURE, |(at, ..)| {
-            Instant::from_nanos(at << SLOT_BITS)
-        })
+    /// A time before which no member is due; `None` if no timer is set.
+    pub fn next(&self) -> Option<Instant> {
+        let (at, ..) = self.next_slot()?;
+        Some(Instant::from_nanos(at << SLOT_BITS))
     }
 
     /// Removes all members that are due at `now` and appends them to `due`.
@@ -229,10 +229,8 @@ mod tests {
                 0 => u64::MAX,
                 _ => now + ahead,
             };
-            let time = match wanted[who] {
-                u64::MAX => Instant::FAR_FUTURE,
-                at => Instant::from_nanos(at),
-            };
+            let is_set = wanted[who] != u64::MAX;
+            let time = is_set.then(|| Instant::from_nanos(wanted[who]));
             wheel.set(who as u32, time);
             now += random.next_u64() >> (24 + random.next_u32() % 40);
             due.clear();
@@ -245,7 +243,8 @@ mod tests {
                 .iter()
                 .filter(|at| **at <= now - now % SLOT && **at + SLOT <= now);
             assert_eq!(late.count(), 0, "somebody was not called");
-            assert!(wheel.next() > Instant::from_nanos(now - SLOT));
+            let latest = Instant::from_nanos(now - SLOT);
+            assert!(wheel.next().is_none_or(|next| next > latest));
         }
     }
 
@@ -253,26 +252,27 @@ mod tests {
     fn a_member_that_is_moved_or_cancelled_is_not_called_at_the_old_time() {
         let mut wheel = Wheel::new(Instant::ZERO);
         let mut due = Vec::new();
-        wheel.set(0, at(10));
-        wheel.set(1, at(10));
-        wheel.set(2, at(10));
-        wheel.set(1, at(5_000));
-        wheel.set(2, Instant::FAR_FUTURE);
+        wheel.set(0, Some(at(10)));
+        wheel.set(1, Some(at(10)));
+        wheel.set(2, Some(at(10)));
+        wheel.set(1, Some(at(5_000)));
+        wheel.set(2, None);
         wheel.expire(at(100), &mut due);
         assert_eq!(due, [0]);
         wheel.expire(at(4_999), &mut due);
         assert_eq!(due, [0]);
         wheel.expire(at(5_000), &mut due);
         assert_eq!(due, [0, 1]);
-        assert_eq!(wheel.next(), Instant::FAR_FUTURE);
+        assert_eq!(wheel.next(), None);
     }
 
     #[test]
     fn what_is_due_at_once_or_in_a_year_is_no_exception() {
         let mut wheel = Wheel::new(at(1 << 40));
         let mut due = Vec::new();
-        wheel.set(3, Instant::ZERO);
-        wheel.set(4, at(1 << 40) + Duration::from_secs(365 * 86_400));
+        wheel.set(3, Some(Instant::ZERO));
+        let in_a_year = at(1 << 40) + Duration::from_secs(365 * 86_400);
+        wheel.set(4, Some(in_a_year));
         wheel.expire(at((1 << 40) + 1), &mut due);
         assert_eq!(due, [3]);
         due.clear();

@@ -28,6 +28,26 @@ pub struct ListenerConfig {
     pub abort_on_overflow: bool,
 }
 
+impl From<Arc<TransportConfig>> for ListenerConfig {
+    /// 256 half-open connections, 128 that wait to be accepted, 128 by Fast Open.
+    fn from(transport: Arc<TransportConfig>) -> Self {
+        Self {
+            transport,
+            secret: Secret::new([0; 16]),
+            backlog: 256,
+            accept_backlog: 128,
+            fast_open_backlog: 128,
+            abort_on_overflow: false,
+        }
+    }
+}
+
+impl From<TransportConfig> for ListenerConfig {
+    fn from(transport: TransportConfig) -> Self {
+        Arc::new(transport).into()
+    }
+}
+
 /// Counts since the listener was created.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]

@@ -92,7 +92,7 @@ impl<P: Payload> HalfOpen<P> {
         let mut connection = self.begin(tuple, config, keys)?;
         forget_output(&mut connection, self.arrived_at);
         for _ in 0..self.retransmissions {
-            let due = connection.poll_timeout();
+            let due = connection.next_timer();
             connection.handle_timeout(due);
             forget_output(&mut connection, due);
         }

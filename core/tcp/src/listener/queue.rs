@@ -218,8 +218,8 @@ impl<P: Payload> Listener<P> {
 
     /// Handles a SYN for which a connection in TIME-WAIT gives way.
     ///
-    /// See [`Connection::gives_way_to`]. A cookie cannot start beyond the numbers of the old
-    /// incarnation, so the SYN is dropped if the backlog is full.
+    /// See [`DriverCalls::gives_way_to`](crate::driver::DriverCalls::gives_way_to). A cookie cannot
+    /// start beyond the numbers of the old incarnation, so the SYN is dropped if the backlog is full.
     pub fn handle_syn_after(
         &mut self,
         now: Instant,
@@ -237,12 +237,10 @@ impl<P: Payload> Listener<P> {
         self.add_half_open(now, tuple, &config, received, None);
     }
 
-    /// Returns the time of the next call of [`Listener::handle_timeout`].
+    /// Time of the next call of [`Listener::handle_timeout`]; `None` if nothing is due.
     #[must_use]
-    pub fn poll_timeout(&self) -> Instant {
-        self.timers
-            .first()
-            .map_or(Instant::FAR_FUTURE, |(due, _)| *due)
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(due, _)| *due)
     }
 
     /// Processes every timer that is due.
@@ -272,7 +270,7 @@ impl<P: Payload> Listener<P> {
                 if let Some(segment) = waiting.connection.poll_transmit(now) {
                     return Some((tuple.endpoints, segment));
                 }
-                let due = waiting.connection.poll_timeout();
+                let due = waiting.connection.next_timer();
                 let before = core::mem::replace(&mut waiting.due, due);
                 self.set_timer(tuple, before, due);
             }
@@ -494,7 +492,7 @@ impl<P: Payload> Listener<P> {
             return;
         };
         self.send_all(now, &tuple, &mut connection);
-        half.due = connection.poll_timeout();
+        half.due = connection.next_timer();
         self.set_timer(tuple, Instant::FAR_FUTURE, half.due);
         self.half_open.insert(tuple, half);
     }
@@ -504,7 +502,7 @@ impl<P: Payload> Listener<P> {
         while let Some(segment) = connection.poll_transmit(now) {
             if segment.flags.contains(Flags::SYN | Flags::ACK) {
                 self.counters.syn_acks += 1;
-                self.put_off(*tuple, connection.poll_timeout());
+                self.put_off(*tuple, connection.next_timer());
             }
             self.send(tuple, segment);
         }
@@ -533,7 +531,7 @@ impl<P: Payload> Listener<P> {
             return;
         }
         half.retransmissions += 1;
-        self.put_off(tuple, connection.poll_timeout());
+        self.put_off(tuple, connection.next_timer());
         self.counters.retransmissions += 1;
         self.send_all(now, &tuple, &mut connection);
     }

@@ -33,6 +33,7 @@ impl Profile {
             syn_cookies: SynCookies::WhenFull,
             handshake_ack_alone: false,
             update_after_open: false,
+            shares_path_metrics: false,
             cookie_mss_max: 0,
         },
         closing: Closing {
@@ -72,6 +73,7 @@ impl Profile {
         timer: Timer {
             backoff: true,
             rto_initial: Duration::from_secs(1),
+            earlier_rtt: None,
             rto_min: Duration::from_millis(200),
             rto_floor_on_variance: false,
             rto_rule: RtoRule::Rfc6298,

@@ -43,6 +43,12 @@ pub struct Opening {
     /// BSD `tcp_input`: the ACK of everything outstanding calls `tcp_output`, which compares the
     /// windows. Without, the update comes with the ACK of the first data.
     pub update_after_open: bool,
+    /// A connection of an [`Endpoint`](crate::Endpoint) begins with what earlier ones to the same
+    /// address have measured: RTT, ssthresh, path MTU (RFC 9040). A simulation has no such memory,
+    /// so plans cannot set it. Linux has it on (`tcp_no_metrics_save` = 0), without ssthresh
+    /// (`tcp_no_ssthresh_metrics_save` = 1); no profile here does, so that runs do not depend on
+    /// the order of their connections.
+    pub shares_path_metrics: bool,
     /// Largest MSS that a SYN cookie over IPv4 encodes; 0: 8960 (Linux: 1460).
     pub cookie_mss_max: u32,
 }

@@ -4,6 +4,15 @@ use gigatcp_units::Duration;
 
 use crate::rtt::RtoRule;
 
+/// RTT that an earlier connection measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EarlierRtt {
+    /// Smoothed RTT.
+    pub srtt: Duration,
+    /// Mean deviation of the RTT.
+    pub rttvar: Duration,
+}
+
 /// RTT measurement and the retransmission timer, RFC 6298.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
@@ -12,6 +21,9 @@ pub struct Timer {
     pub backoff: bool,
     /// Retransmission timeout before the first sample, RFC 6298 (2.1).
     pub rto_initial: Duration,
+    /// RTT of an earlier connection over the path, of which that of the handshake is a later sample
+    /// (RFC 9040); see [`crate::path_metrics`]. `None`: unknown.
+    pub earlier_rtt: Option<EarlierRtt>,
     /// Minimum of the retransmission timeout, RFC 6298 (2.4).
     pub rto_min: Duration,
     /// `rto_min` bounds 4 RTTVAR instead of RTO (Linux `tcp_set_rto`). The timeout is never below

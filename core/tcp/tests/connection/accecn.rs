@@ -284,7 +284,7 @@ fn the_handshake_is_acknowledged_without_data_even_if_there_is_some() {
     t.expect(&format!("W. 1:1(0) ack 1 <{OPTION}>"));
     t.expect("[ect0] PEA. 1:501(500) ack 1 <ECN e0b 1>");
     // Sent again it goes without (section 3.2.3.2.2).
-    let timer = t.tcp.poll_timeout() - t.now;
+    let timer = t.tcp.poll_timeout().unwrap() - t.now;
     t.wait(timer);
     t.expect("PEA. 1:501(500) ack 1");
 }
@@ -501,7 +501,7 @@ fn retransmissions_carry_the_newest_counter_and_no_ect() {
     t.expect("[ect0] PEA. 1:1001(1000) ack 1");
     t.inject("[ce] EA. 1:1001(1000) ack 1");
     t.expect("WA. 1001:1001(0) ack 1001 <ECN e0b 1 ceb 1000>");
-    let timer = t.tcp.poll_timeout() - t.now;
+    let timer = t.tcp.poll_timeout().unwrap() - t.now;
     t.wait(timer);
     t.expect("PWA. 1:1001(1000) ack 1001");
 }

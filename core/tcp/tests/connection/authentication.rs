@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use gigatcp_events::State;
 use gigatcp_tcp::authentication::{Algorithm, Direction, KeyChain, KeyError, Keys, MasterKey};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Profile, Received, Secret};
@@ -154,14 +155,13 @@ impl<P: Stream + PayloadOctets> Pair<P> {
             self.use_applications();
             self.collect();
             let flying = self.flying.first_key_value().map(|((at, _), _)| *at);
-            let server = self.server.as_ref().map(Connection::poll_timeout);
-            let next = flying
-                .unwrap_or(Instant::FAR_FUTURE)
-                .min(self.client.poll_timeout())
-                .min(server.unwrap_or(Instant::FAR_FUTURE));
-            if next > self.now + Duration::from_secs(10) {
+            let server = self.server.as_ref().and_then(Connection::poll_timeout);
+            let times = [flying, self.client.poll_timeout(), server];
+            let latest = self.now + Duration::from_secs(10);
+            let next = times.into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= latest) else {
                 return;
-            }
+            };
             self.now = next;
             if flying == Some(next) {
                 let (_, (to_server, segment)) = self.flying.pop_first().unwrap();

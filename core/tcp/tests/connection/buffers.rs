@@ -1,6 +1,8 @@
 //! Buffers: what was requested stays, what was not fits itself to the path.
 
 use gigatcp_events::Limit;
+use gigatcp_tcp::SocketOption;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::profile::WindowPolicy;
 use gigatcp_tcp::{ConnectionConfig, Profile, WriteError};
 use gigatcp_units::{Bytes, Duration};
@@ -138,10 +140,11 @@ fn a_buffer_that_was_asked_for_is_that_buffer_and_no_other() {
 #[test]
 fn asking_later_ends_autotuning_for_that_side_alone() {
     let mut t = opened(&auto());
-    t.tcp.request_receive_buffer(Bytes::new(300_000));
+    t.tcp
+        .set(t.now, SocketOption::ReceiveBuffer(Bytes::new(300_000)));
     assert_eq!(t.tcp.info().autotuning, (true, false));
     assert_eq!(receive_buffer(&t), 300_000);
-    t.tcp.request_send_buffer(Bytes::new(7000));
+    t.tcp.set(t.now, SocketOption::SendBuffer(Bytes::new(7000)));
     assert_eq!(t.tcp.info().autotuning, (false, false));
     assert_eq!(t.tcp.send_space(), 7000);
     t.write(7000);
@@ -258,7 +261,7 @@ fn the_send_buffer_keeps_room_for_two_congestion_windows() {
     t.leaving();
     assert_eq!((t.cwnd(), room(&t)), (20.0, 40_000));
     // A timeout takes no room back.
-    t.wait(t.tcp.poll_timeout() - t.now);
+    t.wait(t.tcp.poll_timeout().unwrap() - t.now);
     t.leaving();
     assert_eq!((t.cwnd(), room(&t)), (1.0, 40_000));
 }
@@ -380,7 +383,8 @@ fn a_smaller_buffer_takes_no_window_back() {
     let mut config = bare();
     config.transport_mut().receive_buffer = Some(Bytes::new(10_000));
     let mut t = Script::established(&config);
-    t.tcp.request_receive_buffer(Bytes::new(2000));
+    t.tcp
+        .set(t.now, SocketOption::ReceiveBuffer(Bytes::new(2000)));
     receive(&mut t, 0, 1);
     t.inject(". 1001:2001(1000) ack 1");
     t.expect(". 1:1(0) ack 2001 win 8000");
@@ -396,7 +400,8 @@ fn a_window_that_may_shrink_is_taken_back_and_data_beyond_it_left() {
     let mut config = with(|p| p.buffers.may_shrink_window = true);
     config.transport_mut().receive_buffer = Some(Bytes::new(10_000));
     let mut t = Script::established(&config);
-    t.tcp.request_receive_buffer(Bytes::new(3000));
+    t.tcp
+        .set(t.now, SocketOption::ReceiveBuffer(Bytes::new(3000)));
     receive(&mut t, 0, 1);
     t.inject(". 1001:2001(1000) ack 1");
     t.expect(". 1:1(0) ack 2001 win 1000");
@@ -487,7 +492,9 @@ proptest! {
                     while most > 0 && t.tcp.read(t.now, most).is_some() {}
                     t.poll();
                 }
-                Step::Resize(octets) => t.tcp.request_receive_buffer(Bytes::new(octets)),
+                Step::Resize(octets) => {
+                    t.tcp.set(t.now, SocketOption::ReceiveBuffer(Bytes::new(octets)));
+                }
                 Step::Wait(ms) => t.pass_ms(ms),
             }
             for ack in t.leaving() {

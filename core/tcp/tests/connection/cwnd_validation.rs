@@ -62,7 +62,7 @@ impl Sender {
     }
 
     fn unvalidated(&mut self) -> usize {
-        let events = self.t.tcp.events().drain();
+        let events = self.t.tcp.events();
         let unvalidated = |cause| cause == CwndCause::Unvalidated;
         events
             .filter(|stamped| match stamped.event {
@@ -195,7 +195,7 @@ fn a_timeout_is_answered_as_ever() {
     sender.round(30);
     sender.send(10);
     while sender.t.tcp.counters().timeouts == 0 {
-        let until = sender.t.tcp.poll_timeout();
+        let until = sender.t.tcp.poll_timeout().unwrap();
         sender.t.wait(until - sender.t.now);
     }
     sender.t.leaving();

@@ -234,12 +234,12 @@ fn nothing_but_new_data_is_capable() {
     let mut t = opened(&classic());
     t.write(1000);
     t.expect("[ect0] P. 1:1001(1000) ack 1");
-    let timer = t.tcp.poll_timeout() - t.now;
+    let timer = t.tcp.poll_timeout().unwrap() - t.now;
     t.wait(timer);
     t.expect("P. 1:1001(1000) ack 1");
     t.inject(". 1:1(0) ack 1001 win 0");
     t.write(1000);
-    let timer = t.tcp.poll_timeout() - t.now;
+    let timer = t.tcp.poll_timeout().unwrap() - t.now;
     t.wait(timer);
     t.expect(". 1001:1002(1) ack 1");
     t.inject("[ect0] . 1:1001(1000) ack 1001 win 0");

@@ -1,6 +1,7 @@
 //! TCP Fast Open in a connection: RFC 7413.
 
 use gigatcp_events::State;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::fast_open::{FastOpenOffer, FastOpenOutcome};
 use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::Instant;
@@ -69,20 +70,20 @@ fn later_connections_carry_their_text_on_the_syn() {
         (now.text_sent, now.text_acked, now.cookie),
         (100, 100, None)
     );
-    assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
+    assert_eq!(t.tcp.poll_timeout(), None);
 }
 
 #[test]
 fn a_good_cookie_without_text_opens_fast_and_counts_as_no_text_taken() {
     // RFC 7413 section 4.2.2: the server may answer early anyway.
     let mut t = accepted(&bare(), &format!("S 0:0(0) win 65535 <mss 1000,{COOKIE}>"));
-    assert!(t.tcp.is_opened_fast() && !t.tcp.has_taken_syn_text());
+    assert!(t.tcp.is_opened_fast() && !t.tcp.info().syn_text_taken);
     t.expect("S. 0:0(0) ack 1 <mss 1000>");
     t.write(100);
     t.expect("P. 1:101(100) ack 1");
     let mut t = accepted(&bare(), &format!("S 0:5(5) win 65535 <mss 1000,{COOKIE}>"));
     t.expect("S. 0:0(0) ack 6 <mss 1000>");
-    assert!(t.tcp.has_taken_syn_text());
+    assert!(t.tcp.info().syn_text_taken);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn text_that_the_syn_ack_does_not_acknowledge_leaves_again_at_once() {
     assert_eq!(now.cookie, FastOpenCookie::new(&[8; 8]));
     assert_eq!(t.cwnd(), 10.0);
     t.inject(". 1:1(0) ack 101");
-    assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
+    assert_eq!(t.tcp.poll_timeout(), None);
 
     // Acknowledged in part.
     let mut t = opening(&bare(), 100, cookie(), 1460);
@@ -180,7 +181,7 @@ fn a_server_with_a_good_cookie_reads_and_answers_before_the_handshake_is_complet
     t.inject(". 101:101(0) ack 1");
     assert_eq!(t.state(), State::Established);
     t.inject(". 101:101(0) ack 1501");
-    assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
+    assert_eq!(t.tcp.poll_timeout(), None);
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn the_acknowledgment_of_early_data_completes_the_handshake_too() {
     t.inject(". 101:101(0) ack 1001");
     assert_eq!(t.state(), State::Established);
     assert_eq!(t.tcp.info().snd_una, 1001);
-    assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
+    assert_eq!(t.tcp.poll_timeout(), None);
     assert_eq!(t.read(1000), 100);
 }
 
@@ -311,7 +312,7 @@ fn when_syns_cross_an_acknowledgment_of_the_text_counts() {
         assert_eq!(t.state(), State::Established);
         assert_eq!(t.tcp.info().snd_una, 101);
         assert_eq!(outcome(&t).text_acked, 100);
-        assert_eq!(t.tcp.poll_timeout(), Instant::FAR_FUTURE);
+        assert_eq!(t.tcp.poll_timeout(), None);
     }
     // What is not acknowledged leaves again at once.
     let mut t = opening(&bare(), 100, cookie(), 1460);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::profile::{PrrRule, WindowPolicy};
 use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
@@ -263,7 +264,7 @@ impl Subject {
             Step::Timer => self.fire(),
             Step::Wait(ms) => {
                 let until = self.now + Duration::from_millis(*ms);
-                while self.tcp.poll_timeout() <= until {
+                while self.tcp.poll_timeout().is_some_and(|due| due <= until) {
                     self.fire();
                     self.drain();
                 }
@@ -275,13 +276,13 @@ impl Subject {
     }
 
     fn fire(&mut self) {
-        let due = self.tcp.poll_timeout();
-        if due == Instant::FAR_FUTURE {
+        let Some(due) = self.tcp.poll_timeout() else {
             return;
-        }
+        };
         self.now = self.now.max(due);
         self.tcp.handle_timeout(self.now);
-        assert!(self.tcp.poll_timeout() > self.now, "a timer of the past");
+        let next = self.tcp.poll_timeout();
+        assert!(next.is_none_or(|due| due > self.now), "a timer of the past");
     }
 
     fn arrive(&mut self, segment: Segment<Bytes>) {
@@ -368,7 +369,7 @@ impl Subject {
             assert!(sent <= 200_000, "poll_transmit does not end");
             self.check_sent(&segment);
         }
-        self.tcp.events().drain().for_each(drop);
+        self.tcp.events().for_each(drop);
     }
 
     fn check_sent(&mut self, segment: &Segment<Bytes>) {
@@ -414,7 +415,7 @@ impl Subject {
             "{info:?}"
         );
         if let Some(since) = self.tcp.established_at() {
-            let all = self.tcp.limits().all(self.now);
+            let all = self.tcp.limits(self.now);
             let sum = all.into_iter().fold(Duration::ZERO, |sum, part| sum + part);
             assert_eq!(sum, self.now.saturating_since(since));
         }
@@ -424,7 +425,7 @@ impl Subject {
     /// As long as anything is on its way or waits, a timer runs.
     fn check_timers(&self) {
         let info = self.tcp.info();
-        let timer = self.tcp.poll_timeout() != Instant::FAR_FUTURE;
+        let timer = self.tcp.poll_timeout().is_some();
         match info.state {
             State::Closed => assert!(!timer, "a timer on a closed connection"),
             State::FinWait2 | State::Listen => {}

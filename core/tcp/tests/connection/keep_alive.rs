@@ -2,6 +2,7 @@
 
 use gigatcp_events::State;
 use gigatcp_tcp::Failure;
+use gigatcp_tcp::SocketOption;
 use gigatcp_units::Duration;
 
 use crate::script::{Script, bare, with};
@@ -11,6 +12,14 @@ const TWO_HOURS: u64 = 7_200_000;
 /// With keep-alives of Linux: 2 h, then 9 probes 75 s apart.
 fn watched() -> Script {
     Script::established(&with(|p| p.liveness.keepalive = true))
+}
+
+fn times(idle: Duration, interval: Duration, probes: u32) -> SocketOption {
+    SocketOption::KeepAliveTimes {
+        idle,
+        interval,
+        probes,
+    }
 }
 
 #[test]
@@ -120,11 +129,11 @@ fn an_application_switches_keep_alives_on_and_off() {
     // RFC 9293 MUST-24.
     let mut t = Script::established(&bare());
     let now = t.now;
-    t.tcp.set_keepalive(now, true);
+    t.tcp.set(now, SocketOption::KeepAlive(true));
     t.wait_ms(TWO_HOURS);
     t.expect(". 0:0(0) ack 1");
     let now = t.now;
-    t.tcp.set_keepalive(now, false);
+    t.tcp.set(now, SocketOption::KeepAlive(false));
     t.wait_ms(100 * TWO_HOURS);
     assert_eq!(t.state(), State::Established);
 }
@@ -223,7 +232,7 @@ fn only_profiles_of_systems_that_do_give_a_syn_up_within_three_minutes() {
         let mut t = Script::connect(&config);
         t.leaving();
         while t.state() == State::SynSent {
-            let due = t.tcp.poll_timeout().saturating_since(t.now);
+            let due = t.tcp.poll_timeout().unwrap().saturating_since(t.now);
             t.wait_ms(due.as_nanos().div_ceil(1_000_000));
             t.leaving();
         }
@@ -243,7 +252,7 @@ fn an_application_changes_the_interval_of_an_open_connection() {
     let mut t = watched();
     t.wait_ms(10_000);
     let (time, interval) = (Duration::from_secs(60), Duration::from_secs(5));
-    t.tcp.set_keepalive_times(t.now, time, interval, 1);
+    t.tcp.set(t.now, times(time, interval, 1));
     t.wait_ms(49_999);
     t.expect_nothing();
     t.wait_ms(1);
@@ -261,13 +270,13 @@ fn a_silence_that_is_too_long_already_is_asked_about_at_once() {
     let mut t = watched();
     t.wait_ms(10_000);
     let (time, interval) = (Duration::from_secs(5), Duration::from_secs(5));
-    t.tcp.set_keepalive_times(t.now, time, interval, 3);
+    t.tcp.set(t.now, times(time, interval, 3));
     t.wait_ms(0);
     t.expect(". 0:0(0) ack 1");
     t.inject(". 1:1(0) ack 1");
     // Switched off, the times are kept for when they are wanted.
-    t.tcp.set_keepalive(t.now, false);
-    t.tcp.set_keepalive_times(t.now, time, interval, 3);
+    t.tcp.set(t.now, SocketOption::KeepAlive(false));
+    t.tcp.set(t.now, times(time, interval, 3));
     t.wait_ms(100_000);
     t.expect_nothing();
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use gigatcp_events::State;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::fast_open::{FastOpenCache, FastOpenOffer};
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
@@ -167,16 +168,14 @@ impl World {
     fn step(&mut self, asking: &mut Connection<Bytes>, port: u16) {
         let endpoints = client(1, self.v6);
         let flying = self.flying.first_key_value().map(|((at, _), _)| *at);
-        let next = flying
-            .unwrap_or(Instant::FAR_FUTURE)
-            .min(asking.poll_timeout())
-            .min(self.listener.poll_timeout());
-        let next = self
-            .served
-            .iter()
-            .map(Connection::poll_timeout)
-            .fold(next, Instant::min);
-        assert!(next < Instant::FAR_FUTURE, "silence: {:?}", asking.info());
+        let served = self.served.iter().map(Connection::poll_timeout);
+        let next = served
+            .chain([flying, asking.poll_timeout(), self.listener.poll_timeout()])
+            .flatten()
+            .min();
+        let Some(next) = next else {
+            panic!("silence: {:?}", asking.info());
+        };
         self.now = self.now.max(next);
         asking.handle_timeout(self.now);
         self.listener.handle_timeout(self.now);

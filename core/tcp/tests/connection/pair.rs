@@ -15,6 +15,13 @@ use proptest::prelude::*;
 use crate::script::{bare, with};
 use crate::world::{EcnPath, Habit, Path, World};
 
+const ECN_MODES: [EcnMode; 4] = [
+    EcnMode::Off,
+    EcnMode::Passive,
+    EcnMode::Classic,
+    EcnMode::Accurate,
+];
+
 const DAYS: Instant = Instant::from_nanos(30 * 24 * 3_600_000_000_000);
 
 fn quiet_path() -> Path {
@@ -76,7 +83,7 @@ fn config() -> impl Strategy<Value = ConnectionConfig> {
                     } else {
                         WindowPolicy::FreeSpace
                     };
-                    profile.ecn.mode = EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])];
+                    profile.ecn.mode = ECN_MODES[usize::from(on[3]) * 2 + usize::from(on[10])];
                     profile.ecn.dctcp_receiver = on[5];
                     profile.buffers.window_reserve_shift = u32::from(on[15]) * 2;
                     profile.acknowledgments.ack_waits_for_reader = on[15];

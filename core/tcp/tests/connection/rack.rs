@@ -49,7 +49,7 @@ fn verdicts(t: &mut Script) -> Vec<(u64, u64, LossVerdict)> {
         Event::Lost { seq, len, verdict } => Some((seq, len, verdict)),
         _ => None,
     };
-    let events = t.tcp.events().drain();
+    let events = t.tcp.events();
     events.filter_map(|stamped| lost(stamped.event)).collect()
 }
 

@@ -35,7 +35,6 @@ fn reasons(t: &mut Script) -> Vec<SendReason> {
     };
     t.tcp
         .events()
-        .drain()
         .filter_map(|stamped| sent(stamped.event))
         .collect()
 }
@@ -167,7 +166,6 @@ fn three_discontiguous_ranges_mean_loss_of_what_lies_below_all_three() {
     let lost: Vec<_> = t
         .tcp
         .events()
-        .drain()
         .filter_map(|stamped| match stamped.event {
             Event::Lost { seq, len, verdict } => Some((seq, len, verdict)),
             _ => None,
@@ -424,7 +422,7 @@ fn the_acknowledgment_that_ends_one_recovery_may_begin_the_next() {
     }
     // 9 new ones were sent: 20 to 28. 20 and 24 are lost, and so are the
     // acknowledgments until the one of 28.
-    t.tcp.events().drain().count();
+    t.tcp.events().count();
     t.inject(". 1:1(0) ack 20001 <sack 25001:29001 21001:24001>");
     t.expect(". 20001:21001(1000) ack 1");
     t.leaving();
@@ -433,7 +431,6 @@ fn the_acknowledgment_that_ends_one_recovery_may_begin_the_next() {
     let causes: Vec<_> = t
         .tcp
         .events()
-        .drain()
         .filter_map(|stamped| match stamped.event {
             Event::CwndMoved { cause, .. } => Some(cause),
             _ => None,
@@ -503,7 +500,7 @@ fn a_receiver_that_throws_away_what_it_sacked_gets_it_again() {
     t.inject(". 1:1(0) ack 4001");
     t.leaving();
     t.inject(". 1:1(0) ack 6001");
-    assert_eq!(t.tcp.poll_timeout(), gigatcp_units::Instant::FAR_FUTURE);
+    assert_eq!(t.tcp.poll_timeout(), None);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use gigatcp_events::State;
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::connection::Predecessor;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_wire::SeqNumber;
 
 use crate::notation;

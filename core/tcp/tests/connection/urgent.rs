@@ -1,6 +1,7 @@
 //! Urgent data: RFC 9293 section 3.8.5, RFC 6093.
 
 use gigatcp_events::{Event, State};
+use gigatcp_tcp::driver::DriverCalls;
 
 use crate::notation::octets;
 use crate::script::{Script, bare, with};
@@ -85,7 +86,7 @@ fn nagle_does_not_hold_urgent_data_back() {
 }
 
 fn marks(t: &mut Script) -> Vec<u64> {
-    let events = t.tcp.events().drain();
+    let events = t.tcp.events();
     events
         .filter_map(|stamped| match stamped.event {
             Event::UrgentArrived { mark } => Some(mark),

@@ -1,6 +1,8 @@
 //! The user timeout and its option: RFC 9293 section 3.9.1, RFC 5482.
 
 use gigatcp_events::State;
+use gigatcp_tcp::SocketOption;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Failure, Profile};
 use gigatcp_units::Duration;
 
@@ -141,7 +143,7 @@ fn the_longer_of_both_is_adopted_within_the_limits() {
 fn what_the_application_has_set_is_not_changed_by_the_peer() {
     // CHANGEABLE of RFC 5482 section 3.1.
     let mut t = Script::established(&told(|_| {}));
-    t.tcp.set_user_timeout(seconds(30));
+    t.tcp.set(t.now, SocketOption::UserTimeout(seconds(30)));
     t.collect();
     t.expect(". 1:1(0) ack 1 <uto 30>");
     t.inject(". 1:1(0) ack 1 <uto 600>");

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gigatcp_events::State;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::{Duration, Instant};
@@ -155,7 +156,7 @@ impl<P: Stream> Side<P> {
         may_send
             && info.snd_una == info.snd_nxt
             && info.snd_nxt < 1 + self.written + fin
-            && self.tcp.poll_timeout() == Instant::FAR_FUTURE
+            && self.tcp.poll_timeout().is_none()
     }
 
     fn next_event(&self) -> Instant {
@@ -164,7 +165,8 @@ impl<P: Stream> Side<P> {
         } else {
             Instant::FAR_FUTURE
         };
-        self.tcp.poll_timeout().min(reading)
+        let timer = self.tcp.poll_timeout();
+        timer.unwrap_or(Instant::FAR_FUTURE).min(reading)
     }
 }
 
@@ -249,7 +251,7 @@ impl<P: Stream> World<P> {
                 self.deliver(arrived);
             }
             for side in &mut self.sides {
-                if side.tcp.poll_timeout() <= self.now {
+                if side.tcp.poll_timeout().is_some_and(|due| due <= self.now) {
                     side.tcp.handle_timeout(self.now);
                 }
             }

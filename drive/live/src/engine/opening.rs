@@ -6,10 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use gigatcp_tcp::connection::Predecessor;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{ListenError, Orphan};
 use gigatcp_tcp::listener::ListenerConfig;
 use gigatcp_tcp::{Connection, FourTuple, Secret, is_host};
-use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, IpVersion, Octets};
 
 use super::{Engine, Input, Slot};
@@ -104,7 +104,7 @@ impl Engine {
 
     pub(super) fn remove(&mut self, index: u32) {
         if let Some(slot) = self.slots[index as usize].take() {
-            self.wheel.set(index, Instant::FAR_FUTURE);
+            self.wheel.set(index, None);
             self.demux.table_mut().remove(index);
             slot.socket.lock().slot = None;
         }

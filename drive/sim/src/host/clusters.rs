@@ -5,7 +5,7 @@
 //! sent datagrams, which leave immediately.
 
 use gigatcp_path::{ClusterPool, Parcel};
-use gigatcp_tcp::Connection;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::Instant;
 
 use super::Host;
@@ -62,7 +62,7 @@ impl Host {
             return;
         };
         let socket = &mut self.sockets[number];
-        let queued = socket.connection().map_or(0, Connection::send_queue);
+        let queued = socket.connection().map_or(0, |c| c.send_queue());
         pool.release(socket.clusters);
         socket.clusters = pool.of_buffer(queued);
         let is_there = pool.take(socket.clusters);

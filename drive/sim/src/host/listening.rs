@@ -108,10 +108,11 @@ impl Listening {
     }
 
     /// Returns when a timer is due.
-    pub(super) fn poll_timeout(&self) -> Instant {
-        let timers = self.listeners.iter();
-        let timers = timers.map(|(_, listener)| listener.poll_timeout());
-        timers.min().unwrap_or(Instant::FAR_FUTURE)
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let listeners = self.listeners.iter();
+        listeners
+            .filter_map(|(_, listener)| listener.poll_timeout())
+            .min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -209,7 +210,7 @@ impl Host {
     /// Handles the timers of the listening sockets.
     pub(super) fn handle_listening_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if let Some(listening) = &mut self.listening
-            && listening.poll_timeout() <= now
+            && listening.poll_timeout().is_some_and(|due| due <= now)
         {
             listening.handle_timeout(now);
             self.serve_listening(now, out);

@@ -6,6 +6,7 @@
 use gigatcp_app::Application;
 use gigatcp_events::{Limit, State};
 use gigatcp_path::Drops;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
@@ -208,10 +209,8 @@ impl Socket {
     /// Returns when its timer or its application's is due.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Instant {
-        match &self.connection {
-            Some(connection) => self.wake_at.min(connection.poll_timeout()),
-            None => self.wake_at,
-        }
+        let timer = self.connection.as_ref().and_then(|c| c.poll_timeout());
+        self.wake_at.min(timer.unwrap_or(Instant::FAR_FUTURE))
     }
 
     /// Returns whether the send buffer has space for a write.

@@ -23,7 +23,7 @@ fn transfer(reader: Reader, supply: Option<Supply>) -> Outcome {
 /// Returns the share of the time under `limit`.
 fn share(outcome: &Outcome, limit: Limit) -> f64 {
     let sender = outcome.flows[0].sender.connection().unwrap();
-    sender.limits().spent(outcome.now, limit).as_secs_f64() / outcome.now.as_secs_f64()
+    sender.limits(outcome.now)[limit.index()].as_secs_f64() / outcome.now.as_secs_f64()
 }
 
 #[test]

@@ -674,7 +674,7 @@ pub fn check_limits<P: gigatcp_wire::Payload>(
     let Some(established) = connection.established_at() else {
         return Ok(());
     };
-    let times = connection.limits().all(now);
+    let times = connection.limits(now);
     let total = injected_bug::limit_times(bug, &times);
     if total != now.saturating_since(established) {
         return Err(format!(

@@ -11,6 +11,7 @@
 
 use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::connection::Info;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::fast_open::FastOpenOffer;
 use gigatcp_tcp::profile::EcnMode;
 use gigatcp_tcp::{Connection, ConnectionConfig, Failure, FourTuple, Received};
@@ -559,7 +560,7 @@ impl End {
         if forgotten {
             Instant::FAR_FUTURE
         } else {
-            connection.poll_timeout()
+            connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE)
         }
     }
 

@@ -11,6 +11,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gigatcp_tcp::authentication::Keys;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::fast_open::{FastOpenKey, FastOpenOffer};
 use gigatcp_tcp::listener::{self, ListenOutcome, Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
@@ -217,7 +218,8 @@ impl PassiveEnd {
         } else {
             Instant::FAR_FUTURE
         };
-        server.listener.poll_timeout().min(flood).min(accept)
+        let timer = server.listener.poll_timeout();
+        timer.unwrap_or(Instant::FAR_FUTURE).min(flood).min(accept)
     }
 
     /// Handles a segment for the end, which has no connection; returns the connection it opens.

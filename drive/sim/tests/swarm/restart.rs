@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 
 use gigatcp_events::{EventHash, State};
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
@@ -179,7 +180,7 @@ impl Restart {
 
     fn next(&self) -> Instant {
         let ends = self.ends.iter().map(|end| match &end.connection {
-            Some(connection) => connection.poll_timeout(),
+            Some(connection) => connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE),
             None => end.open_at,
         });
         let directions = self.directions.iter().map(Direction::next);

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use gigatcp_stack::units::random::Stream;
 use gigatcp_stack::wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
 use gigatcp_stack::{Bytes, Duration, Endpoint, Instant};
+use gigatcp_units::random::Stream;
 
 /// Impairments of the path, in both directions.
 #[derive(Clone, Copy, Debug)]
@@ -86,26 +86,21 @@ impl Network {
 
     /// Advances to the next arrival or timer; returns `false` if there is none.
     pub fn step(&mut self) -> bool {
-        self.step_until(Instant::FAR_FUTURE)
+        self.step_until(None)
     }
 
     /// Advances to the next arrival or timer before `end`. If there is none, advances to `end` and
     /// returns `false`.
-    pub fn step_until(&mut self, end: Instant) -> bool {
+    pub fn step_until(&mut self, end: impl Into<Option<Instant>>) -> bool {
         self.send();
-        let timers = self.hosts.iter().map(Endpoint::poll_timeout);
+        let end = end.into();
+        let timers = self.hosts.iter().filter_map(Endpoint::poll_timeout);
         let arrival = self.arrivals.first_key_value().map(|(place, _)| place.0);
-        let next = timers
-            .chain(arrival)
-            .fold(Instant::FAR_FUTURE, Instant::min);
-        if next >= end {
-            self.now = if end == Instant::FAR_FUTURE {
-                self.now
-            } else {
-                end
-            };
+        let next = timers.chain(arrival).min();
+        let Some(next) = next.filter(|next| end.is_none_or(|end| *next < end)) else {
+            self.now = end.unwrap_or(self.now);
             return false;
-        }
+        };
         self.now = self.now.max(next);
         while let Some(entry) = self.arrivals.first_entry()
             && entry.key().0 <= self.now
@@ -113,10 +108,10 @@ impl Network {
             let (to, packet) = entry.remove();
             let (ip, segment) = decode_packet(&packet).expect("it was encoded so");
             let segment = segment.map_payload(Bytes::copy_from_slice);
-            self.hosts[to].handle(self.now, ip.endpoints, segment);
+            self.hosts[to].handle_segment(self.now, ip.endpoints, segment);
         }
         for host in &mut self.hosts {
-            if host.poll_timeout() <= self.now {
+            if host.poll_timeout().is_some_and(|due| due <= self.now) {
                 host.handle_timeout(self.now);
             }
         }

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use gigatcp_stack::{
-    Bytes, Duration, Endpoint, EndpointEvent, Failure, Handle, Instant, Profile, ReadError, State,
-    TransportConfig, WriteError,
+    ByteCount, Bytes, Duration, Endpoint, EndpointEvent, Failure, Handle, Info, Instant, Profile,
+    ReadError, State, TransportConfig, WriteError,
 };
 use gigatcp_stack::{ConnectError, ListenError};
+use gigatcp_tcp::driver::DriverCalls;
 
 use crate::network::{Network, Path, addresses};
 
@@ -94,9 +95,19 @@ fn a_syn_opens_anew_where_the_server_is_in_time_wait() {
     let mut network = network();
     let handles = opened(&mut network);
     close(&mut network, handles, 1);
-    assert_eq!([network.hosts[0].len(), network.hosts[1].len()], [0, 1]);
+    assert_eq!(
+        [
+            network.hosts[0].counters().connections,
+            network.hosts[1].counters().connections
+        ],
+        [0, 1]
+    );
     let [_, server] = opened(&mut network);
-    assert_eq!(network.hosts[1].len(), 1, "the old one is gone");
+    assert_eq!(
+        network.hosts[1].counters().connections,
+        1,
+        "the old one is gone"
+    );
     let connection = network.hosts[1].connection(server).unwrap();
     assert_eq!(connection.state(), State::Established);
 }
@@ -106,7 +117,13 @@ fn a_port_in_time_wait_is_taken_for_a_second_and_free_after_it() {
     let mut network = network();
     let handles = opened(&mut network);
     close(&mut network, handles, 0);
-    assert_eq!([network.hosts[0].len(), network.hosts[1].len()], [1, 0]);
+    assert_eq!(
+        [
+            network.hosts[0].counters().connections,
+            network.hosts[1].counters().connections
+        ],
+        [1, 0]
+    );
     let config = TransportConfig::default();
     let now = network.now;
     let taken = network.hosts[0].connect_from(now, at(0, 4000), at(1, 80), config.clone());
@@ -115,7 +132,11 @@ fn a_port_in_time_wait_is_taken_for_a_second_and_free_after_it() {
     let [client, _] = opened(&mut network);
     let connection = network.hosts[0].connection(client).unwrap();
     assert_eq!(connection.state(), State::Established);
-    assert_eq!(network.hosts[0].len(), 1, "the old one is gone");
+    assert_eq!(
+        network.hosts[0].counters().connections,
+        1,
+        "the old one is gone"
+    );
 }
 
 #[test]
@@ -126,7 +147,7 @@ fn ports_differ_and_what_cannot_be_opened_says_why() {
     let mut ports: Vec<u16> = (0..1000)
         .map(|_| {
             let handle = host.connect(now, at(1, 80), config.clone()).unwrap();
-            host.four_tuple(handle).unwrap().local_port
+            host.addresses(handle).unwrap().0.port()
         })
         .collect();
     ports.sort_unstable();
@@ -157,7 +178,7 @@ fn endpoint_with_loopback_connects_to_its_own_address() {
     let near = host.connect(now, at, TransportConfig::default()).unwrap();
     let pass_all = |host: &mut Endpoint| {
         while let Some((endpoints, segment)) = host.poll_transmit(now) {
-            host.handle(now, endpoints, segment);
+            host.handle_segment(now, endpoints, segment);
         }
     };
     pass_all(&mut host);
@@ -210,7 +231,7 @@ fn a_released_connection_has_no_calls_and_no_events_any_more() {
         Err(WriteError::Closed)
     );
     assert_eq!(host.read(now, client, 1), Err(ReadError::Closed));
-    assert!(host.connection(client).is_none() && host.four_tuple(client).is_none());
+    assert!(host.connection(client).is_none() && host.addresses(client).is_none());
     second(&mut network);
     assert_eq!(events(&mut network, 0), []);
     // The number is used again, the handle is another.
@@ -245,9 +266,9 @@ fn a_peer_that_never_closes_holds_a_released_connection_for_a_minute() {
     let [client, server] = opened(&mut network);
     network.hosts[0].close(network.now, client);
     pass(&mut network, Duration::from_secs(59));
-    assert_eq!(network.hosts[0].len(), 1);
+    assert_eq!(network.hosts[0].counters().connections, 1);
     pass(&mut network, Duration::from_secs(2));
-    assert!(network.hosts[0].is_empty());
+    assert!(network.hosts[0].counters().connections == 0);
     // The reset went with it.
     let connection = network.hosts[1].connection(server).unwrap();
     assert_eq!(connection.failure(), Some(Failure::Reset));
@@ -261,7 +282,7 @@ fn a_writer_that_found_no_room_hears_of_it_when_a_third_of_the_memory_is_free() 
     let mut network = network();
     let config = TransportConfig {
         profile: Profile::LINUX_6_18,
-        send_buffer: Some(gigatcp_stack::units::ByteCount::new(REQUESTED)),
+        send_buffer: Some(gigatcp_stack::ByteCount::new(REQUESTED)),
         ..TransportConfig::default()
     };
     let now = network.now;
@@ -279,4 +300,67 @@ fn a_writer_that_found_no_room_hears_of_it_when_a_third_of_the_memory_is_free() 
     }
     let queued = network.hosts[0].connection(client).unwrap().send_queue();
     assert!(queued <= CAPACITY * 2 / 3, "{queued}");
+}
+
+/// State of the client once connected, for the first connection of a host and for the second.
+fn first_and_second(shares: bool) -> [Info; 2] {
+    let path = Path {
+        delay: Duration::from_millis(40),
+        jitter: Duration::from_millis(20),
+        loss: 0.02,
+        duplication: 0.0,
+    };
+    let mut network = Network::new(path, 3);
+    let profile = Profile::MODERN.with(|p| p.opening.shares_path_metrics = shares);
+    let config = TransportConfig::default().with_profile(profile);
+    network.hosts[1].listen(at(1, 80), config.clone()).unwrap();
+    let begun = [(); 2].map(|()| {
+        let now = network.now;
+        let client = network.hosts[0].connect(now, at(1, 80), config.clone());
+        let client = client.expect("a port is free");
+        while network.hosts[0].connection(client).unwrap().state() == State::SynSent {
+            assert!(network.step(), "both hosts are silent");
+        }
+        let info = network.hosts[0].connection(client).unwrap().info();
+        let mut left = Bytes::from(vec![7; 400_000]);
+        let mut server = None;
+        while !left.is_empty() {
+            if let Ok(taken) = network.hosts[0].write(network.now, client, left.clone()) {
+                drop(left.split_to(taken));
+            }
+            assert!(network.step(), "both hosts are silent");
+            server = server.or_else(|| network.hosts[1].accept(network.now, at(1, 80)));
+            let Some(server) = server else { continue };
+            while let Ok(Some(_)) = network.hosts[1].read(network.now, server, usize::MAX) {}
+        }
+        network.hosts[0].shutdown(network.now, client);
+        for _ in 0..20 {
+            second(&mut network);
+            while let Ok(Some(_)) = network.hosts[1].read(network.now, server.unwrap(), 1 << 20) {}
+        }
+        network.hosts[1].close(network.now, server.unwrap());
+        second(&mut network);
+        network.hosts[0].close(network.now, client);
+        second(&mut network);
+        info
+    });
+    assert_eq!(network.hosts[1].counters().connections, 0);
+    begun
+}
+
+#[test]
+fn second_connection_to_an_address_begins_with_what_the_first_measured() {
+    let [first, second] = first_and_second(true);
+    assert_eq!(first.ssthresh, ByteCount::MAX);
+    assert!(second.ssthresh < ByteCount::MAX, "the first lost segments");
+    // The first sample alone would make RTTVAR half of SRTT.
+    assert_eq!(first.rttvar, first.srtt.map(|srtt| srtt / 2));
+    assert!(second.rttvar < second.srtt.map(|srtt| srtt / 2));
+}
+
+#[test]
+fn second_connection_begins_anew_where_the_profile_does_not_share() {
+    let [_, second] = first_and_second(false);
+    assert_eq!(second.ssthresh, ByteCount::MAX);
+    assert_eq!(second.rttvar, second.srtt.map(|srtt| srtt / 2));
 }

@@ -2,11 +2,10 @@
 
 use std::net::SocketAddr;
 
-use gigatcp_stack::units::random::Stream;
 use gigatcp_stack::{
     Bytes, Duration, Endpoint, Handle, Instant, Profile, ReadError, TransportConfig, WriteError,
-    congestion,
 };
+use gigatcp_units::random::Stream;
 
 use crate::network::{Network, Path, addresses};
 
@@ -92,7 +91,7 @@ fn transfer(seed: u64) -> u64 {
     let mut network = Network::new(path, seed);
     let mut config = |longest| {
         let profile = Profile::ALL[draw.bits() as usize % Profile::ALL.len()];
-        let controls = congestion::REGISTRY;
+        let controls = gigatcp_tcp::congestion::REGISTRY;
         let config = TransportConfig::default()
             .with_profile(profile)
             .with_congestion(&controls[draw.bits() as usize % controls.len()])
@@ -125,7 +124,8 @@ fn transfer(seed: u64) -> u64 {
         host.close(network.now, end.handle.expect("it was opened"));
     }
     while network.step() {}
-    assert!(network.hosts.iter().all(Endpoint::is_empty));
+    let mut hosts = network.hosts.iter();
+    assert!(hosts.all(|host| host.counters().connections == 0));
     network.packets
 }
 

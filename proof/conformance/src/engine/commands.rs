@@ -7,8 +7,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::SlowStart;
+use gigatcp_tcp::{Profile, SocketOption};
 
 use super::host::Host;
 use super::settings::{Setup, congestion_named, with_stated_sizes};
@@ -164,7 +164,7 @@ impl Host {
             self.transport.setup.profile.ecn.ecn_option,
         );
         for conn in &mut self.transport.connections {
-            conn.tcp.set_ecn_option(now, option);
+            conn.tcp.set(now, SocketOption::EcnOption(option));
         }
     }
 }

@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 
 use gigatcp_events::State;
 use gigatcp_tcp::connection::Failure;
-use gigatcp_tcp::{Connection, Profile};
+use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::{Connection, Profile, SocketOption};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 
@@ -209,7 +210,14 @@ impl Conn {
         profile: &Profile,
     ) {
         let (time, interval, probes) = options.keepalive_times(profile);
-        self.tcp.set_keepalive_times(now, time, interval, probes);
+        self.tcp.set(
+            now,
+            SocketOption::KeepAliveTimes {
+                idle: time,
+                interval,
+                probes,
+            },
+        );
     }
 
     /// Takes over the fields of the IP header.

@@ -5,6 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gigatcp_events::State;
+use gigatcp_tcp::SocketOption;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::arguments::{Arguments, Called, failed, returned};
@@ -104,17 +106,15 @@ impl Host {
             "SO_SNDBUF" if open.is_some() => {
                 options.late_send_buffer = Some(size);
                 let truesize = self.transport.setup.profile.buffers.truesize;
-                self.on_connection(open, |conn| {
-                    conn.late_send_buffer = Some(size);
-                    if truesize {
-                        conn.tcp.request_send_buffer(Bytes::new(size));
-                    }
-                });
+                self.on_connection(open, |conn| conn.late_send_buffer = Some(size));
+                if truesize {
+                    self.set(open, SocketOption::SendBuffer(Bytes::new(size)));
+                }
             }
             "SO_SNDBUF" => options.send_buffer = Some(size),
-            "SO_RCVBUF" if open.is_some() => self.on_connection(open, |conn| {
-                conn.tcp.request_receive_buffer(Bytes::new(size));
-            }),
+            "SO_RCVBUF" if open.is_some() => {
+                self.set(open, SocketOption::ReceiveBuffer(Bytes::new(size)));
+            }
             "SO_RCVBUF" => options.receive_buffer = Some(size),
             _ => return false,
         }
@@ -167,7 +167,7 @@ impl Host {
             "TCP_NODELAY" => {
                 options.nodelay = is_on;
                 let nagle = self.transport.setup.profile.segments.nagle && !is_on;
-                self.on_connection(open, |conn| conn.tcp.set_nagle(nagle));
+                self.set(open, SocketOption::Nagle(nagle));
                 self.push_out(open, is_on);
             }
             "TCP_CORK" | "TCP_NOPUSH" => {
@@ -177,7 +177,7 @@ impl Host {
             }
             "SO_OOBINLINE" => {
                 options.urgent_inline = Some(is_on);
-                self.on_connection(open, |conn| conn.tcp.set_urgent_inline(is_on));
+                self.set(open, SocketOption::UrgentInline(is_on));
             }
             "TCP_NOTSENT_LOWAT" => {
                 // 0 asks for the system's.
@@ -185,12 +185,12 @@ impl Host {
                 options.not_sent_lowat = own.map(not_sent_lowat);
                 let of_system = self.transport.setup.profile.buffers.not_sent_lowat;
                 let lowat = options.not_sent_lowat.unwrap_or(of_system);
-                self.on_connection(open, |conn| conn.tcp.set_not_sent_lowat(lowat));
+                self.set(open, SocketOption::NotSentLowat(lowat));
             }
             "SO_MAX_PACING_RATE" => {
                 let most = pacing_bound(number).ok_or_else(|| args.odd(3))?;
                 options.max_pacing_rate = most;
-                self.on_connection(open, |conn| conn.tcp.set_max_pacing_rate(most));
+                self.set(open, SocketOption::MaxPacingRate(most));
             }
             "SO_LINGER" => options.linger = linger(args.get(3)).ok_or_else(|| args.odd(3))?,
             _ => return Ok(false),
@@ -247,8 +247,7 @@ impl Host {
         match name {
             "SO_KEEPALIVE" => {
                 options.keepalive = Some(is_on);
-                let now = self.transport.clock();
-                self.on_connection(open, |conn| conn.tcp.set_keepalive(now, is_on));
+                self.set(open, SocketOption::KeepAlive(is_on));
             }
             "TCP_SYNCNT" => {
                 let retries = u32::try_from(size).unwrap_or(u32::MAX);
@@ -258,7 +257,7 @@ impl Host {
             "TCP_USER_TIMEOUT" => {
                 let limit = Duration::from_millis(size);
                 options.user_timeout = Some(limit);
-                self.on_connection(open, |conn| conn.tcp.set_user_timeout(limit));
+                self.set(open, SocketOption::UserTimeout(limit));
             }
             word => {
                 if !set_keepalive(options, word, size) {
@@ -298,6 +297,12 @@ impl Host {
         if let Some(listening) = self.transport.listening.get_mut(&fd) {
             listening.options = options.clone();
         }
+    }
+
+    /// Changes a setting of the engine's connection, if there is one.
+    fn set(&mut self, open: Option<usize>, option: SocketOption) {
+        let now = self.transport.clock();
+        self.on_connection(open, |conn| conn.tcp.set(now, option));
     }
 
     fn on_connection(&mut self, open: Option<usize>, change: impl FnOnce(&mut Conn)) {

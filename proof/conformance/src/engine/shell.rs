@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use super::descriptor::{File, SocketState};
 use super::freebsd;
 use super::host::Host;
-use super::info;
 use super::listening::Listening;
 use crate::stack::Unsupported;
 
@@ -175,11 +174,10 @@ impl Host {
                 SocketState::Listening => (socket.port.unwrap_or(0), 0, 10),
                 SocketState::Open(index) => {
                     let conn = &self.transport.connections[index];
-                    (
-                        conn.local_port,
-                        conn.remote_port,
-                        info::state(conn.tcp.state()),
-                    )
+                    let words = self.info_of(index);
+                    let state = words.iter().find(|(name, _)| *name == "tcpi_state");
+                    let state = state.map_or(7, |(_, number)| *number);
+                    (conn.local_port, conn.remote_port, state)
                 }
             };
             *text += &format!("{number:4}: *:{local:04X} *:{remote:04X} {state:02X} \n");

@@ -1,6 +1,7 @@
 //! Calls that read and write.
 
 use alloc::vec::Vec;
+use gigatcp_tcp::driver::DriverCalls;
 
 use gigatcp_events::State;
 

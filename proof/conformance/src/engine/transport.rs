@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
 use gigatcp_events::State;
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::fast_open::{FastOpenCache, FastOpenKey, FastOpenOffer};
 use gigatcp_tcp::listener::Listener;
 use gigatcp_tcp::{Connection, FourTuple, Received, Secret};
@@ -156,7 +157,7 @@ impl Transport {
 
     fn listeners_timeout(&self) -> Instant {
         let listeners = self.listening.values().filter_map(|l| l.listener.as_ref());
-        let first = listeners.map(Listener::poll_timeout).min();
+        let first = listeners.filter_map(Listener::poll_timeout).min();
         first.unwrap_or(Instant::FAR_FUTURE)
     }
 
@@ -165,7 +166,7 @@ impl Transport {
         for fd in fds {
             let listening = self.listening.get_mut(&fd);
             if let Some(listener) = listening.and_then(|listening| listening.listener.as_mut())
-                && listener.poll_timeout() <= at
+                && listener.poll_timeout().is_some_and(|due| due <= at)
             {
                 listener.handle_timeout(at);
             }
@@ -525,7 +526,8 @@ impl Transport {
 
 /// When the first timer of a connection expires.
 fn timer(conn: &Conn) -> Instant {
-    conn.tcp.poll_timeout().min(conn.uncork_at)
+    let timer = conn.tcp.poll_timeout();
+    timer.unwrap_or(Instant::FAR_FUTURE).min(conn.uncork_at)
 }
 
 /// The packet of a segment that leaves; `None` if it cannot be encoded.

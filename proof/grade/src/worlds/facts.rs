@@ -160,10 +160,7 @@ fn limits<P: gigatcp_wire::Payload>(
     established: f64,
 ) -> [f64; Limit::ALL.len()] {
     let span = (seconds(end) - established).max(1e-9);
-    let mut shares = sender
-        .limits()
-        .all(end)
-        .map(|time| time.as_secs_f64() / span);
+    let mut shares = sender.limits(end).map(|time| time.as_secs_f64() / span);
     // The engine counts the handshake as application-limited.
     let setup = established / span;
     shares[Limit::Application.index()] = (shares[Limit::Application.index()] - setup).max(0.0);
