@@ -628,6 +628,10 @@ fn streams_that_are_added_give_round_trips_per_minute() {
     let found = &answer["responsiveness"];
     let streams = found["ramp"]["streams"].as_u64().unwrap();
     assert!(found["rpm"].as_f64() > Some(60.0), "{found}");
+    for component in ["tcp_f", "http_f", "http_l"] {
+        let mean = found["trimmed_mean_ms"][component].as_f64();
+        assert!(mean > Some(0.0), "{component}: {found}");
+    }
     assert_eq!(
         answer["streams"].as_array().unwrap().len() as u64,
         2 * streams

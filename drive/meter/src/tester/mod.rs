@@ -93,7 +93,7 @@ pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, T
 pub use ramp::Ramp;
 pub use readings::Readings;
 pub use request::{Offload, PingSet, Protocol, Request, Stack};
-pub use responsiveness::{Responses, Responsiveness, responses};
+pub use responsiveness::{Components, Responses, Responsiveness, responses};
 pub use samples::Samples;
 pub use server::{Authorize, BindError, Notify, NuttcpConfig, Server, ServerConfig, ServerNotice};
 
