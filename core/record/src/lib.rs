@@ -614,7 +614,7 @@ pub struct DelayRecord {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencyRecord {
-    /// `icmp`, `udp` or `tcp`, which is a handshake.
+    /// `icmp`, `udp`, `tcp`, which is a handshake, or `request`, which is a request on its connection.
     pub kind: String,
     /// RTTs before data flowed, in the order of the replies.
     pub idle_ns: Vec<u64>,

@@ -20,6 +20,21 @@ pub unsafe fn each(message: &libc::msghdr) -> impl Iterator<Item = (i32, i32, &[
     })
 }
 
+/// Returns the TTL (`IP_TTL`), or hop limit (`IPV6_HOPLIMIT`), with which a packet arrived.
+///
+/// # Safety
+/// As for [`each`].
+pub(crate) unsafe fn hop_limit(message: &libc::msghdr) -> Option<u8> {
+    const KINDS: [(i32, i32); 2] = [
+        (libc::IPPROTO_IP, libc::IP_TTL),
+        (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT),
+    ];
+    // SAFETY: as the caller promises.
+    let mut all = unsafe { each(message) };
+    let (_, _, data) = all.find(|one| KINDS.contains(&(one.0, one.1)))?;
+    u8::try_from(i32::from_ne_bytes(*data.first_chunk()?)).ok()
+}
+
 /// Returns the arrival time (`SCM_TIMESTAMPNS`) in nanoseconds of the real-time clock.
 ///
 /// # Safety

@@ -63,6 +63,22 @@ pub fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u
     Ok(octets)
 }
 
+/// Returns whether a connection is one of Multipath TCP: one that fell back to TCP has no
+/// `MPTCP_INFO`, or says so in its flags.
+pub fn is_mptcp(socket: &impl AsRawFd) -> bool {
+    const SOL_MPTCP: i32 = 284;
+    const MPTCP_INFO: i32 = 1;
+    /// Length of the part that ends with the flags, their place, and the flag of a fallback.
+    const FLAGS: (usize, usize, u32) = (12, 8, 1);
+    let Ok(info) = option(socket.as_raw_fd(), SOL_MPTCP, MPTCP_INFO, FLAGS.0) else {
+        return false;
+    };
+    let flags = info
+        .get(FLAGS.1..FLAGS.0)
+        .and_then(|field| field.first_chunk());
+    flags.is_some_and(|flags| u32::from_ne_bytes(*flags) & FLAGS.2 == 0)
+}
+
 /// Calls `getsockopt(2)` with a buffer of the caller; returns the part written.
 ///
 /// # Errors
@@ -231,15 +247,39 @@ pub fn stamp_arrivals(socket: &impl AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives a datagram; returns its length, its sender's address and its arrival time. The time is
-/// by [`crate::clock::realtime`], if [`stamp_arrivals`] was called.
+/// Makes the kernel tell the TTL, or hop limit, of each arriving packet (`IP_RECVTTL`,
+/// `IPV6_RECVHOPLIMIT`).
 ///
 /// # Errors
 /// The kernel's error.
-pub fn receive_stamped(
-    socket: &impl AsRawFd,
-    octets: &mut [u8],
-) -> io::Result<(usize, Option<SocketAddr>, Option<i64>)> {
+pub fn pass_hop_limits(socket: &impl AsRawFd) -> io::Result<()> {
+    let on = 1_i32.to_ne_bytes();
+    let v4 = set_option(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVTTL, &on);
+    // A socket of IPv6 has both, for packets of IPv4.
+    let option = libc::IPV6_RECVHOPLIMIT;
+    let v6 = set_option(socket.as_raw_fd(), libc::IPPROTO_IPV6, option, &on);
+    v4.or(v6)?;
+    Ok(())
+}
+
+/// A datagram that was received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Received {
+    /// Its length.
+    pub length: usize,
+    /// Its sender.
+    pub from: Option<SocketAddr>,
+    /// Its arrival by [`crate::clock::realtime`], if [`stamp_arrivals`] was called.
+    pub at: Option<i64>,
+    /// Its TTL or hop limit, if [`pass_hop_limits`] was called.
+    pub hop_limit: Option<u8>,
+}
+
+/// Receives a datagram.
+///
+/// # Errors
+/// The kernel's error.
+pub fn receive_stamped(socket: &impl AsRawFd, octets: &mut [u8]) -> io::Result<Received> {
     // SAFETY: `sockaddr_storage` is integers.
     let mut name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let mut control = [0_u64; 16];
@@ -258,8 +298,18 @@ pub fn receive_stamped(
     // SAFETY: every pointer of the message is to a live local of its length.
     let read = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
     // SAFETY: the kernel has filled in the control part of `message`, which is alive.
-    let stamp = unsafe { crate::control_data::arrival_time(&message) };
-    Ok((read, crate::probe::socket_address(&name), stamp))
+    let (at, hop_limit) = unsafe {
+        (
+            crate::control_data::arrival_time(&message),
+            crate::control_data::hop_limit(&message),
+        )
+    };
+    Ok(Received {
+        length: read,
+        from: crate::probe::socket_address(&name),
+        at,
+        hop_limit,
+    })
 }
 
 /// Makes closing reset the connection (`SO_LINGER` with no time).

@@ -10,14 +10,15 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use common::{LOCALHOST, Running};
+use common::{LOCALHOST, Running, StockServer};
 use gigatcp_meter::tester::auth::{self, Padding};
+use gigatcp_meter::tester::transactions::{self, TransactionOutcome};
 use gigatcp_meter::tester::{
-    Admission, Authorize, PingSet, Progress, Request, Role, ServerConfig, StreamOutcome, responses,
-    run,
+    Admission, Authorize, PingSet, Progress, Request, Role, Server, ServerConfig, StreamOutcome,
+    responses, run, stamp,
 };
 use gigatcp_protocol::iperf3::datagram::PING;
-use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
+use gigatcp_protocol::iperf3::{Direction, Mode, Parameters, Transactions, Transport};
 use serde_json::Value;
 
 /// Starts a server on a free port.
@@ -97,6 +98,115 @@ fn stock_clients_agree_to_the_byte_in_every_direction() {
             let bytes = theirs[end]["bytes"].as_u64();
             assert_eq!(bytes, Some(ours.total.bytes), "{arguments:?}: {end}");
         }
+    }
+}
+
+/// Runs transactions on many connections, for one second.
+fn transact(at: SocketAddr, mode: Mode, flows: u32) -> TransactionOutcome {
+    let wanted = Transactions {
+        mode,
+        flows,
+        request: 100,
+        response: 3000,
+    };
+    let mut request = request(at);
+    request.interval = Some(Duration::from_millis(250));
+    let mut intervals = 0;
+    let outcome = transactions::run(&request, wanted, &|| false, &mut |_| intervals += 1).unwrap();
+    assert!((3..=5).contains(&intervals), "{intervals} intervals");
+    outcome
+}
+
+#[test]
+fn transactions_of_both_modes_are_answered_on_all_connections() {
+    let server = server(Admission::default());
+    for mode in [Mode::TcpRr, Mode::TcpCrr] {
+        let outcome = transact(server.at, mode, 300);
+        assert_eq!((outcome.cut_short, outcome.total.failed), (None, 0));
+        let counts = outcome.intervals.iter().map(|interval| interval.count);
+        assert_eq!(counts.sum::<u64>(), outcome.total.count);
+        assert!(outcome.total.count >= 300, "{}", outcome.total.count);
+        // Responses that were under way at the end have not been read.
+        let unread = outcome.responses.unwrap() - outcome.total.count;
+        assert!(unread <= 2 * 300, "{mode:?}: {unread}");
+        let latencies = [0.0, 0.5, 0.99, 1.0].map(|share| outcome.total.latency(share).unwrap());
+        assert!(latencies.is_sorted(), "{latencies:?}");
+        assert!(outcome.server_cpu.unwrap().total > 0.0);
+    }
+}
+
+#[test]
+fn stock_server_is_named_before_it_gets_requests() {
+    let Some(stock) = StockServer::start(LOCALHOST) else {
+        return;
+    };
+    let wanted = Transactions {
+        mode: Mode::TcpRr,
+        flows: 1,
+        request: 1,
+        response: 1,
+    };
+    let at = SocketAddr::new(LOCALHOST, stock.port);
+    let refused = transactions::run(&request(at), wanted, &|| false, &mut |_| {});
+    let text = refused.unwrap_err().to_string();
+    assert_eq!(text, "tcp_rr: the server is not `gigatcp server`");
+    stock.end();
+}
+
+#[test]
+fn stamp_measures_both_directions_of_the_loopback() {
+    let free = std::net::UdpSocket::bind((LOCALHOST, 0)).unwrap();
+    let at = free.local_addr().unwrap();
+    drop(free);
+    let _server = Running::start(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        stamp: Some(at.port()),
+        ..ServerConfig::default()
+    });
+    let outcome = stamp::run(&request(at), Duration::from_millis(10), 100, &|| false).unwrap();
+    assert_eq!((outcome.length, outcome.duplicates), (100, 0));
+    // A busy host sends fewer, and none is lost on the loopback.
+    assert!(
+        outcome.sent >= 20 && outcome.received == outcome.sent,
+        "{outcome:?}"
+    );
+    let rtt = outcome.rtts.quantile(0.5).unwrap().as_nanos() as f64 / 1e9;
+    let [there, back] = [outcome.there, outcome.back].map(Option::unwrap);
+    for delay in [there, back] {
+        assert_eq!(delay.datagrams, outcome.received);
+        assert!(
+            delay.min >= -delay.uncertainty && delay.uncertainty <= rtt,
+            "{delay:?}"
+        );
+        // Both clocks are one.
+        assert!(delay.offset.abs() <= delay.uncertainty + 1e-6, "{delay:?}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn multipath_tcp_is_granted_by_a_server_that_accepts_it_and_else_named() {
+    for accepts in [true, false] {
+        let config = ServerConfig {
+            bind: Some(LOCALHOST),
+            port: 0,
+            mptcp: accepts,
+            ..ServerConfig::default()
+        };
+        if accepts && Server::bind(config.clone()).is_err() {
+            eprintln!("skipped: this kernel has no Multipath TCP");
+            return;
+        }
+        let server = Running::start(config);
+        let mut request = request(server.at);
+        request.parameters.mptcp = true;
+        let outcome = run(&request, &|| false, &mut |_| {}).unwrap();
+        let options = &outcome.streams[0].options;
+        assert_eq!(options.mptcp, Some(accepts));
+        assert_eq!(options.overrides.is_empty(), accepts, "{options:?}");
+        let bytes = server.outcome().streams[0].total.bytes;
+        assert_eq!(outcome.received(Role::Sender), Some(bytes));
     }
 }
 

@@ -586,6 +586,37 @@ fn rrul_loads_both_directions_and_pings_next_to_them() {
 }
 
 #[test]
+fn transactions_have_a_rate_and_percentiles_of_their_latency() {
+    let server = Server::start(&[]);
+    for mode in ["tcp_rr", "tcp_crr"] {
+        let arguments = ["--mode", mode, "-P", "50", "-l", "20", "response_size=2000"];
+        let output = client(
+            &server.port,
+            &[&arguments[..], &["--format", "json"]].concat(),
+        );
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            (&value["mode"], &value["flows"]),
+            (&mode.into(), &50.into())
+        );
+        let total = &value["total"];
+        assert!(total["transactions"].as_u64() >= Some(50), "{value}");
+        let latency =
+            ["p50", "p90", "p99", "p99_9", "max"].map(|key| total["latency_us"][key].as_f64());
+        assert!(latency.is_sorted() && latency[0] > Some(0.0), "{value}");
+        let output = client(&server.port, &arguments);
+        let answer = text(&output.stdout);
+        assert!(answer.contains("transactions/s"), "{answer}");
+    }
+    let output = client(&server.port, &["--mode", "tcp_rr", "--udp"]);
+    let refusal = text(&output.stderr);
+    assert!(
+        refusal.contains("--mode tcp_rr does not have --udp"),
+        "{refusal}"
+    );
+}
+
+#[test]
 fn a_prediction_rests_on_the_headers_of_the_connection_or_names_what_to_grant() {
     let server = Server::start(&[]);
     let change = ["--whatif", "receiver.buffer=64 kB", "-b", "10M"];
@@ -631,6 +662,10 @@ fn streams_that_are_added_give_round_trips_per_minute() {
     let found = &answer["responsiveness"];
     let streams = found["ramp"]["streams"].as_u64().unwrap();
     assert!(found["rpm"].as_f64() > Some(60.0), "{found}");
+    for component in ["tcp_f", "http_f", "http_l"] {
+        let mean = found["trimmed_mean_ms"][component].as_f64();
+        assert!(mean > Some(0.0), "{component}: {found}");
+    }
     assert_eq!(
         answer["streams"].as_array().unwrap().len() as u64,
         2 * streams

@@ -409,6 +409,7 @@ fn pings(record: &LatencyRecord) -> Pings {
         label: match &*record.kind {
             "icmp" => "ICMP pings",
             "udp" => "UDP pings",
+            "request" => "TCP requests",
             _ => "TCP handshakes",
         },
         idle: at(&record.idle_ns, 0.5),

@@ -59,6 +59,20 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
+    /// Returns the offset from a packet that the client sent (t1) and that came back (t4), and that
+    /// the server received (t2) and returned (t3). Times are in nanoseconds of the clock of each.
+    #[must_use]
+    pub fn between([t1, t2, t3, t4]: [u64; 4]) -> Self {
+        let [there, back] =
+            [(t2, t1), (t4, t3)].map(|(to, from)| i128::from(to) - i128::from(from));
+        let rtt = u64::try_from(there + back).unwrap_or(0);
+        Self {
+            at: Instant::from_nanos(t1 / 2 + t4 / 2),
+            offset_ns: saturated((there - back) / 2),
+            rtt: Duration::from_nanos(rtt),
+        }
+    }
+
     /// Returns the offset from a request that the server answered with its time. `sent` and
     /// `answered` are by the client's clock. Saturates for a time that no clock has.
     fn of(sent: Instant, answered: Instant, server: u64) -> Self {

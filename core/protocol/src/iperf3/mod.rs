@@ -28,6 +28,7 @@
 //! | `client.rs`, `server.rs` | the two roles |
 //! | `clock.rs` | offset between the clocks of two ends of this project |
 //! | `datagram.rs` | UDP: first message of a stream, header, the receiver's counts |
+//! | `transactions.rs` | requests and responses in place of a stream: neper's `tcp_rr` and `tcp_crr` |
 //! | `train.rs` | packet trains that measure the path, and their arrivals |
 //! | `auth.rs` | text and digest of a user's name and password; RSA is the caller's |
 //!
@@ -49,6 +50,7 @@ mod reader;
 mod results;
 mod server;
 pub mod train;
+mod transactions;
 
 pub use client::{Client, ClientEvent, ClientFailure};
 pub use error_code::ErrorCode;
@@ -56,6 +58,7 @@ pub use message::{COOKIE_LENGTH, Cookie, State, Violation};
 pub use parameters::{Direction, Limits, Parameters, Transport};
 pub use results::{Cpu, Extras, Results, ServerOutput, StreamResults, stream_id};
 pub use server::{ServerEnd, ServerEvent, Session};
+pub use transactions::{MAX_FLOWS, MAX_SIZE, Mode, Responses, Transactions};
 
 use alloc::vec::Vec;
 

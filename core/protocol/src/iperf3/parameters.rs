@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::json::Object;
 use super::message::Violation;
-use super::{ErrorCode, PRIVATE};
+use super::{ErrorCode, PRIVATE, Transactions};
 
 /// Maximum length of parameters that iperf3 3.21 accepts, in bytes (`MAX_PARAMS_JSON_STRING`).
 pub(super) const MAX_LENGTH: usize = 8 * 1024;
@@ -302,6 +302,7 @@ impl Parameters {
         if self.transport == Transport::Sctp {
             return Err((ErrorCode::NO_SCTP, "SCTP is not supported".into()));
         }
+        Transactions::read(self)?;
         let exceeds = |what: &str, value: u64, limit: u64| format!("{what} {value}, limit {limit}");
         let streams = self.streams();
         if streams > limits.streams {

@@ -304,8 +304,8 @@ fn receive(socket: &UdpSocket, zero: i64, is_sent: &AtomicBool) -> Result<Vec<Pa
     let mut silent = 0;
     while silent < SILENT {
         match socket::receive_stamped(socket, &mut payload) {
-            Ok((_, _, stamp)) => {
-                let received = (stamp.ok_or("no time stamp")? - zero) as f64 / 1e9;
+            Ok(datagram) => {
+                let received = (datagram.at.ok_or("no time stamp")? - zero) as f64 / 1e9;
                 let sent = payload.first_chunk().copied().unwrap_or_default();
                 passages.push((f64::from_ne_bytes(sent), received));
                 silent = 0;

@@ -54,6 +54,10 @@ pub(crate) mod process {
     pub(crate) fn pin_to_processor(_: usize) -> std::io::Result<()> {
         super::unsupported()
     }
+
+    pub(crate) fn allow_all_descriptors() -> std::io::Result<u64> {
+        super::unsupported()
+    }
 }
 
 /// Linux-only socket options.
@@ -70,6 +74,10 @@ pub(crate) mod socket {
 
     pub(crate) fn since_acknowledgment(_: &impl AsRawFd) -> io::Result<std::time::Duration> {
         super::unsupported()
+    }
+
+    pub(crate) fn is_mptcp(_: &impl AsRawFd) -> bool {
+        false
     }
 
     pub(crate) fn unlock_buffers(_: &impl AsRawFd) -> io::Result<()> {
@@ -96,13 +104,27 @@ pub(crate) mod socket {
         super::unsupported()
     }
 
+    pub(crate) fn pass_hop_limits(_: &UdpSocket) -> io::Result<()> {
+        super::unsupported()
+    }
+
+    /// A datagram that was received.
+    pub(crate) struct Received {
+        pub(crate) length: usize,
+        pub(crate) from: Option<SocketAddr>,
+        pub(crate) at: Option<i64>,
+        pub(crate) hop_limit: Option<u8>,
+    }
+
     /// Receives a datagram without its arrival time.
-    pub(crate) fn receive_stamped(
-        socket: &UdpSocket,
-        octets: &mut [u8],
-    ) -> io::Result<(usize, Option<SocketAddr>, Option<i64>)> {
+    pub(crate) fn receive_stamped(socket: &UdpSocket, octets: &mut [u8]) -> io::Result<Received> {
         let (length, from) = socket.recv_from(octets)?;
-        Ok((length, Some(from), None))
+        Ok(Received {
+            length,
+            from: Some(from),
+            at: None,
+            hop_limit: None,
+        })
     }
 }
 

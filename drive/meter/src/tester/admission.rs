@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use gigatcp_protocol::iperf3::{ErrorCode, Limits, Parameters};
+use gigatcp_protocol::iperf3::{ErrorCode, Limits, MAX_FLOWS, Parameters, Transactions};
 
 use super::memory::{self, KernelBuffers};
 use super::rate_limit;
@@ -121,6 +121,8 @@ pub struct Admission {
     pub allow: Vec<Network>,
     /// Limits of one test. `total_rate` applies to all tests together.
     pub limits: Limits,
+    /// Maximum connections of all tests of transactions together, and twice those of one source.
+    pub connections: u32,
     /// Maximum memory of all tests together, in bytes; `None`: unlimited.
     pub memory: Option<u64>,
     /// Maximum time without data.
@@ -140,6 +142,7 @@ impl Default for Admission {
                 time: MAX_DURATION,
                 ..Limits::default()
             },
+            connections: 2 * MAX_FLOWS,
             memory: Some(memory::default_limit()),
             idle: IDLE,
         }
@@ -166,6 +169,8 @@ pub(super) struct Demand {
     pub(super) rate: u64,
     /// Memory, in bytes.
     pub(super) memory: u64,
+    /// Connections of transactions.
+    pub(super) connections: u32,
 }
 
 impl Demand {
@@ -174,6 +179,10 @@ impl Demand {
             address,
             rate: rate_limit::announced(wanted, address),
             memory: memory::of_test(wanted, kernel),
+            connections: match Transactions::read(wanted) {
+                Ok(Some(transactions)) => transactions.connections(),
+                _ => 0,
+            },
         }
     }
 }
@@ -225,11 +234,20 @@ impl Admission {
             let text = format!("total bit/s with headers {rate}, limit {limit}");
             return Err((ErrorCode::TOTAL_RATE, text));
         }
+        let (connections, limit) = (demand.connections, self.connections / 2);
+        if connections > limit {
+            let text = format!("connections {connections}, limit {limit}");
+            return Err((ErrorCode::NUM_STREAMS, text));
+        }
         let limit = self.memory.unwrap_or(u64::MAX);
         if demand.memory > limit {
             let streams = wanted.streams();
             let [memory, limit] = [demand.memory, limit].map(|bytes| bytes >> 20);
-            let text = format!("memory of {streams} streams {memory} MiB, limit {limit} MiB");
+            let what = match demand.connections {
+                0 => format!("{streams} streams"),
+                count => format!("{count} connections"),
+            };
+            let text = format!("memory of {what} {memory} MiB, limit {limit} MiB");
             let code = match streams {
                 1 => ErrorCode::BUFFER_SIZE,
                 _ => ErrorCode::NUM_STREAMS,
@@ -263,6 +281,23 @@ impl Admission {
         Ok(())
     }
 
+    /// Returns whether the connections of transactions suffice in addition to those of the running
+    /// tests: all of them, and those of the source.
+    fn has_connections(&self, demand: &Demand, load: &Load) -> bool {
+        if demand.connections == 0 {
+            return true;
+        }
+        let source = Network::source(demand.address);
+        let (mut all, mut of_source) = (demand.connections, demand.connections);
+        for test in &load.running {
+            all = all.saturating_add(test.connections);
+            if source.contains(test.address.to_canonical()) {
+                of_source = of_source.saturating_add(test.connections);
+            }
+        }
+        all <= self.connections && of_source <= self.connections / 2
+    }
+
     /// Returns whether rate and memory suffice in addition to the running tests.
     fn fits(&self, demand: &Demand, load: &Load) -> bool {
         let sum = |of: fn(&Demand) -> u64| load.running.iter().map(of).fold(0, u64::saturating_add);
@@ -270,7 +305,9 @@ impl Admission {
         let memory = sum(|test| test.memory).saturating_add(demand.memory);
         let is_slow =
             self.limits.total_rate == 0 || (rate <= self.limits.total_rate && load.debt.is_zero());
-        is_slow && self.memory.is_none_or(|limit| memory <= limit)
+        is_slow
+            && self.has_connections(demand, load)
+            && self.memory.is_none_or(|limit| memory <= limit)
     }
 }
 
@@ -297,6 +334,7 @@ mod tests {
             address: ip(address),
             rate: 0,
             memory: 0,
+            connections: 0,
         }
     }
 

@@ -2,20 +2,24 @@
 //!
 //! As flent's rrul test: the RTT of pings under load is compared with that of the idle path. UDP
 //! pings go to the server's port. A `gigatcp server` returns them, with as many bytes, if it serves
-//! the client; other servers do not. A TCP ping is a handshake with that port; its connection
-//! carries no data. Both ends of an ICMP echo are in the kernel. Replies of the other kinds wait
+//! the client; other servers do not. A TCP ping is a handshake with that port. If UDP pings are
+//! answered, its connection carries one request: a cookie of iperf3's protocol that belongs to no
+//! test, which the server answers with its first message. Other servers would take it for a client
+//! that wants to test. Both ends of an ICMP echo are in the kernel. Replies of the other kinds wait
 //! for a thread here, and UDP requests for one at the server. RTTs of the bulk's own TCP are in the
 //! readings of its sockets.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use gigatcp_protocol::iperf3::Cookie;
 use gigatcp_protocol::iperf3::datagram::PING;
 
+use super::client::random;
 use super::outcome::TestError;
 use super::request::PingSet;
 use crate::system::any_address;
@@ -44,6 +48,8 @@ pub enum PingKind {
     Udp,
     /// SYN and SYN-ACK.
     Tcp,
+    /// A request and its response, on the connection of such a handshake.
+    Request,
 }
 
 impl PingKind {
@@ -54,6 +60,7 @@ impl PingKind {
             Self::Icmp => "icmp",
             Self::Udp => "udp",
             Self::Tcp => "tcp",
+            Self::Request => "request",
         }
     }
 }
@@ -137,17 +144,19 @@ enum Phase {
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
+    /// Whether a UDP ping was answered, so that the server is of this project.
+    is_ours: AtomicBool,
     epoch: Instant,
     /// Start of the data, and of the full load, in nanoseconds from the epoch; `u64::MAX`: not started.
     begun_since: AtomicU64,
     loaded_since: AtomicU64,
 }
 
-/// Ping threads, one per kind.
+/// Ping threads: one per kind, and one for handshakes with their requests.
 #[derive(Debug)]
 pub(super) struct Pings {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<Latency>>,
+    threads: Vec<JoinHandle<Vec<Latency>>>,
 }
 
 impl Pings {
@@ -156,6 +165,7 @@ impl Pings {
         let mut pings = Self {
             shared: Arc::new(Shared {
                 stop: AtomicBool::new(false),
+                is_ours: AtomicBool::new(false),
                 epoch: Instant::now(),
                 begun_since: AtomicU64::new(u64::MAX),
                 loaded_since: AtomicU64::new(u64::MAX),
@@ -164,19 +174,24 @@ impl Pings {
         };
         match (Pinger::new(to.ip()), set) {
             (_, PingSet::None) => return Ok(pings),
-            (Ok(pinger), _) => pings.spawn(move |shared| echo(PingKind::Icmp, &pinger, shared))?,
+            (Ok(pinger), _) => {
+                pings.spawn(move |shared| vec![echo(PingKind::Icmp, &pinger, shared)])?;
+            }
             (Err(error), PingSet::Icmp) => return Err(error),
             (Err(_), PingSet::All) => {}
         }
         if set == PingSet::All {
             let udp = UdpPinger::new(to)?;
-            pings.spawn(move |shared| echo(PingKind::Udp, &udp, shared))?;
+            pings.spawn(move |shared| vec![echo(PingKind::Udp, &udp, shared)])?;
             pings.spawn(move |shared| handshakes(to, shared))?;
         }
         Ok(pings)
     }
 
-    fn spawn(&mut self, job: impl FnOnce(&Shared) -> Latency + Send + 'static) -> io::Result<()> {
+    fn spawn(
+        &mut self,
+        job: impl FnOnce(&Shared) -> Vec<Latency> + Send + 'static,
+    ) -> io::Result<()> {
         let shared = self.shared.clone();
         let builder = std::thread::Builder::new().name("ping".into());
         self.threads.push(builder.spawn(move || job(&shared))?);
@@ -202,7 +217,7 @@ impl Pings {
     pub(super) fn finish(self) -> Vec<Latency> {
         self.shared.stop.store(true, Ordering::Release);
         let found = self.threads.into_iter().map(JoinHandle::join);
-        found.filter_map(Result::ok).collect()
+        found.filter_map(Result::ok).flatten().collect()
     }
 }
 
@@ -284,6 +299,9 @@ fn echo(kind: PingKind, socket: &impl Echo, shared: &Shared) -> Latency {
         let _ = poll::wait_to_read([socket.descriptor()], wait);
         while let Ok(Some(number)) = socket.reply() {
             if let Some(at) = sent[usize::from(number) % OUTSTANDING].take() {
+                if kind == PingKind::Udp {
+                    shared.is_ours.store(true, Ordering::Release);
+                }
                 latency.add(at.elapsed(), shared.phase(at));
             }
         }
@@ -291,10 +309,11 @@ fn echo(kind: PingKind, socket: &impl Echo, shared: &Shared) -> Latency {
     latency
 }
 
-/// Connects repeatedly. A connection is closed when the next one is due, so that the server can
-/// send on it.
-fn handshakes(to: SocketAddr, shared: &Shared) -> Latency {
+/// Connects repeatedly, with a request on each connection to a server of this project. To another
+/// one, a connection is closed when the next one is due, so that the server can send on it.
+fn handshakes(to: SocketAddr, shared: &Shared) -> Vec<Latency> {
     let mut latency = Latency::new(PingKind::Tcp);
+    let mut requests = Latency::new(PingKind::Request);
     while !shared.stop.load(Ordering::Acquire) {
         let at = Instant::now();
         let connection = TcpStream::connect_timeout(&to, LOST_AFTER);
@@ -303,9 +322,28 @@ fn handshakes(to: SocketAddr, shared: &Shared) -> Latency {
             Ok(_) => latency.add(rtt, phase),
             Err(_) => latency.lose(phase),
         }
-        std::thread::sleep(EVERY[1].saturating_sub(rtt));
+        if let Ok(connection) = &connection
+            && shared.is_ours.load(Ordering::Acquire)
+        {
+            let at = Instant::now();
+            let response = request(connection);
+            let phase = shared.phase(at);
+            match response {
+                Ok(()) => requests.add(at.elapsed(), phase),
+                Err(_) => requests.lose(phase),
+            }
+        }
+        std::thread::sleep(EVERY[1].saturating_sub(at.elapsed()));
     }
-    latency
+    vec![latency, requests]
+}
+
+/// Sends a request, and waits for the response.
+fn request(mut connection: &TcpStream) -> io::Result<()> {
+    connection.set_nodelay(true)?;
+    connection.set_read_timeout(Some(LOST_AFTER))?;
+    connection.write_all(Cookie::from_random(random()).as_bytes())?;
+    connection.read_exact(&mut [0])
 }
 
 impl Shared {

@@ -3,22 +3,33 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::options::mptcp;
 
 /// Maximum of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 
 /// Returns a non-blocking listening socket.
 pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    listen_with(at, None)
+}
+
+/// Returns a listening socket that accepts connections of Multipath TCP, and of TCP.
+pub(super) fn listen_mptcp(at: SocketAddr) -> io::Result<TcpListener> {
+    listen_with(at, mptcp(true)?)
+}
+
+fn listen_with(at: SocketAddr, protocol: Option<Protocol>) -> io::Result<TcpListener> {
     // On Windows reuse would let a second server listen at the same port.
-    let socket = bound(at, Type::STREAM, cfg!(unix))?;
+    let socket = bound(at, (Type::STREAM, protocol), cfg!(unix))?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
 /// Returns a non-blocking UDP socket on a port that several may share.
 pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
-    bound(at, Type::DGRAM, true).map(UdpSocket::from)
+    bound(at, (Type::DGRAM, None), true).map(UdpSocket::from)
 }
 
 /// Returns a UDP socket on a shared port that is connected to one peer.
@@ -29,8 +40,12 @@ pub(super) fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSock
     Ok(socket)
 }
 
-fn bound(at: SocketAddr, kind: Type, reuses: bool) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(at), kind, None)?;
+fn bound(
+    at: SocketAddr,
+    (kind, protocol): (Type, Option<Protocol>),
+    reuses: bool,
+) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(at), kind, protocol)?;
     if at.is_ipv6() {
         socket.set_only_v6(false)?;
     }

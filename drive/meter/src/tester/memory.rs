@@ -4,7 +4,7 @@
 //! does not read, or does not acknowledge, fills them. They are counted when the test is admitted,
 //! as nothing takes them back from a running one.
 
-use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
+use gigatcp_protocol::iperf3::{Direction, Parameters, Transactions, Transport};
 use gigatcp_units::Bytes;
 
 use super::offload::JOINED_BUFFER;
@@ -21,6 +21,12 @@ const READING: u64 = 4 << 10;
 
 /// Bytes of a stream in addition to its buffers: stack, counters, readings.
 const STREAM: u64 = 128 << 10;
+
+/// Bytes of a connection of transactions in addition to its buffers.
+const CONNECTION: u64 = 4 << 10;
+
+/// Minimum of a buffer of such a connection, in bytes of data.
+pub(super) const MIN_BUFFER: u32 = 8 << 10;
 
 /// Buffer of a socket on a system whose limits are unknown.
 const UNKNOWN: Bytes = Bytes::new(4 << 20);
@@ -78,6 +84,9 @@ impl KernelBuffers {
 
 /// Bytes that a test can occupy.
 pub(super) fn of_test(wanted: &Parameters, kernel: &KernelBuffers) -> u64 {
+    if let Ok(Some(transactions)) = Transactions::read(wanted) {
+        return TEST + u64::from(transactions.connections()) * of_connection(&transactions);
+    }
     let parallel = u64::from(wanted.parallel.max(1));
     let (receivers, senders) = match wanted.direction {
         Direction::Forward => (parallel, 0),
@@ -95,6 +104,13 @@ pub(super) fn of_test(wanted: &Parameters, kernel: &KernelBuffers) -> u64 {
     let of = |copies: u64| STREAM + copies * blocks as u64;
     let buffers = kernel.of_streams(wanted, (receivers, senders));
     TEST + readings + receivers * of(1) + senders * of(copies) + buffers
+}
+
+/// Bytes of a connection of transactions, whose buffers are set, with the kernel's own state of it.
+fn of_connection(transactions: &Transactions) -> u64 {
+    let [request, response] = [transactions.request, transactions.response]
+        .map(|size| u64::from(size.max(MIN_BUFFER)) * BUFFER_OVERHEAD);
+    CONNECTION + request + response
 }
 
 /// Half of the memory that this host, or the control group of this process, allows.
@@ -164,6 +180,22 @@ mod tests {
             wanted.zerocopy = true;
         });
         assert_eq!(copied - memory(reverse), 128 << 10);
+    }
+
+    #[test]
+    fn connections_of_transactions_cost_their_buffers_and_state() {
+        let of = |mode: &str, size: u32| {
+            memory(|wanted| {
+                let private = serde_json::json!({"mode": mode, "flows": 5000, "request": size,
+                    "response": 1});
+                wanted.private = Some(private);
+            })
+        };
+        let small = 5000 * (CONNECTION + 2 * u64::from(MIN_BUFFER) * BUFFER_OVERHEAD);
+        assert_eq!(of("tcp_rr", 1), TEST + small);
+        assert_eq!(of("tcp_crr", 1), TEST + 2 * small);
+        let larger = BUFFER_OVERHEAD * (64 - 8) * 1024;
+        assert_eq!(of("tcp_rr", 64 << 10) - of("tcp_rr", 1), 5000 * larger);
     }
 
     #[test]

@@ -22,6 +22,7 @@
 //! | `readings.rs` | input of an explanation, as a file |
 //! | `latency.rs` | pings next to the bulk data |
 //! | `ramp.rs`, `responsiveness.rs` | streams added until the goodput is stable; round trips per minute |
+//! | `stamp.rs` | one-way delays against a reflector of STAMP |
 //! | `steady.rs` | the rate without slow start |
 //! | `wire.rs` | a control connection with non-blocking reads |
 //! | `client.rs` | a whole test as client |
@@ -29,6 +30,7 @@
 //! | `ndt7/` | a test with a server of ndt7 |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
+//! | `transactions/` | request/response rates over many connections |
 //! | `presence.rs` | whether a receiver of datagrams is still there |
 //! | `rate_limit.rs`, `memory.rs` | rate and memory of a server's tests |
 //! | `listening.rs` | sockets of a server |
@@ -67,11 +69,13 @@ mod server;
 mod session;
 mod shared;
 mod socket;
+pub mod stamp;
 mod steady;
 mod stream;
 mod switch;
 mod tcp;
 mod traffic;
+pub mod transactions;
 mod udp;
 mod wire;
 
@@ -93,9 +97,12 @@ pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, T
 pub use ramp::Ramp;
 pub use readings::Readings;
 pub use request::{Offload, PingSet, Protocol, Request, Stack};
-pub use responsiveness::{Responses, Responsiveness, responses};
+pub use responsiveness::{Components, Responses, Responsiveness, responses};
 pub use samples::Samples;
-pub use server::{Authorize, BindError, Notify, NuttcpConfig, Server, ServerConfig, ServerNotice};
+pub use server::{
+    Authorize, BindError, MAX_STAMP_RATE, MAX_TOTAL_STAMP_RATE, Notify, NuttcpConfig, Server,
+    ServerConfig, ServerNotice,
+};
 
 pub use session::Render;
 pub use steady::{Steady, steady};

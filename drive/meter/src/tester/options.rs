@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use gigatcp_protocol::iperf3::{Parameters, Transport};
-use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::system::BUFFER_OVERHEAD;
 
@@ -64,6 +64,8 @@ pub struct Effective {
     pub congestion: Option<String>,
     /// Maximum segment size for sending; `None`: not TCP.
     pub mss: Option<u32>,
+    /// Whether it is a connection of Multipath TCP; `None`: it was not requested.
+    pub mptcp: Option<bool>,
     /// Whether datagrams were sent, or received, with GSO or GRO.
     pub udp_offload: bool,
     /// Options not as requested.
@@ -119,6 +121,14 @@ impl Effective {
                 cause: "the peer's MSS option, the path MTU, or TCP options in each segment".into(),
             });
         }
+        if self.mptcp == Some(false) {
+            overrides.push(Override {
+                option: "Multipath TCP (--mptcp)",
+                requested: "MPTCP".into(),
+                effective: "TCP".into(),
+                cause: "the other end, or a middlebox of the path, did not accept it".into(),
+            });
+        }
         self.overrides = overrides;
     }
 }
@@ -129,9 +139,24 @@ pub(super) fn socket(domain: Domain, parameters: &Parameters) -> io::Result<Sock
         Transport::Udp => Type::DGRAM,
         _ => Type::STREAM,
     };
-    let socket = Socket::new(domain, kind, None)?;
+    let is_mptcp = parameters.mptcp && parameters.transport == Transport::Tcp;
+    let socket = Socket::new(domain, kind, mptcp(is_mptcp)?)?;
     apply_before(SockRef::from(&socket), parameters)?;
     Ok(socket)
+}
+
+/// Returns the protocol of Multipath TCP (RFC 8684), if requested; `None`: TCP.
+///
+/// # Errors
+/// If the system does not have it.
+pub(super) fn mptcp(is_requested: bool) -> io::Result<Option<Protocol>> {
+    if !is_requested {
+        return Ok(None);
+    }
+    #[cfg(target_os = "linux")]
+    return Ok(Some(Protocol::MPTCP));
+    #[cfg(not(target_os = "linux"))]
+    unavailable("Multipath TCP")
 }
 
 /// Requests the congestion control for a socket that is not used further.
@@ -202,7 +227,7 @@ pub(super) fn bind_device(socket: &Socket, name: &str) -> io::Result<()> {
     }
 }
 
-fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
+pub(super) fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
     match socket.local_addr()?.is_ipv6() {
         #[cfg(unix)]
         true => socket.set_tclass_v6(tos),
@@ -286,6 +311,7 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
         usable_receive_window: receive_buffer / BUFFER_OVERHEAD,
         congestion: is_tcp.then(|| effective_congestion(&socket)).flatten(),
         mss: is_tcp.then(|| mss(&socket)).flatten(),
+        mptcp: (is_tcp && parameters.mptcp).then(|| crate::system::socket::is_mptcp(&*socket)),
         ..Effective::default()
     };
     let deciders = Deciders {

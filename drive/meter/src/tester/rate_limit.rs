@@ -167,6 +167,12 @@ impl StreamLimit {
         Ok(chunk)
     }
 
+    /// Pays for bytes that were sent or received, and returns the debt.
+    pub(super) fn pay_for(&self, bytes: u64, now: Instant) -> Duration {
+        let limit = self.0.as_ref();
+        limit.map_or(Duration::ZERO, |limit| limit.pay(bytes, now))
+    }
+
     /// Number of datagrams of `size` bytes that may leave together, of `count`.
     pub(super) fn batch(&self, count: usize, size: usize) -> usize {
         match &self.0 {

@@ -1,9 +1,14 @@
 //! Responsiveness of a path under the load of a test, in round trips per minute.
 //!
 //! The equations of draft-ietf-ippm-responsiveness (`gigatcp_theory::responsiveness`) with what a
-//! test measures in place of HTTP/2: handshakes of TCP (`tcp_f`), UDP echoes of a `gigatcp server`
-//! (`http_f`), and the smoothed RTT of the streams (`http_l`), which the draft allows where requests
-//! cannot share the connections. There is no TLS.
+//! test measures in place of HTTP/2:
+//!
+//! | draft | here |
+//! |---|---|
+//! | `tcp_f` | handshakes of TCP on connections of their own |
+//! | `tls_f` | not measured: there is no TLS |
+//! | `http_f` | a request and its response on these connections, to a `gigatcp server` |
+//! | `http_l` | the smoothed RTT of the streams at their senders, which the draft allows where requests cannot share the connections |
 
 use std::time::Duration;
 
@@ -23,26 +28,49 @@ pub struct Responses {
     pub idle: Option<f64>,
     /// While data flowed.
     pub loaded: Responsiveness,
+    /// Trimmed means of its components, in seconds.
+    pub means: Components,
 }
 
-/// Returns the responsiveness of a test with pings of all kinds; `None` without replies of UDP.
+/// Trimmed means of the times that the draft names, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Components {
+    /// Handshakes on connections of their own (`tcp_f`).
+    pub tcp_f: f64,
+    /// Requests on these (`http_f`).
+    pub http_f: f64,
+    /// RTT on connections that carry load (`http_l`).
+    pub http_l: f64,
+}
+
+/// Returns the responsiveness of a test with pings of all kinds; `None` without responses.
 #[must_use]
 pub fn responses(outcome: &Outcome) -> Option<Responses> {
     let latency = |kind| outcome.latency.iter().find(|latency| latency.kind == kind);
-    let (handshakes, echoes) = (latency(PingKind::Tcp)?, latency(PingKind::Udp)?);
+    let (handshakes, requests) = (latency(PingKind::Tcp)?, latency(PingKind::Request)?);
     let seconds =
         |times: &[Duration]| -> Vec<f64> { times.iter().map(Duration::as_secs_f64).collect() };
-    let loaded = responsiveness::responsiveness(
-        &seconds(&handshakes.loaded),
-        &seconds(&echoes.loaded),
-        &rtts(outcome),
-    )?;
-    let idle = [&handshakes.idle, &echoes.idle].map(|times| trimmed_mean(&seconds(times)));
+    let under_load = [
+        seconds(&handshakes.loaded),
+        seconds(&requests.loaded),
+        rtts(outcome),
+    ];
+    let [tcp_f, http_f, http_l] = &under_load;
+    let loaded = responsiveness::responsiveness(tcp_f, http_f, http_l)?;
+    let idle = [&handshakes.idle, &requests.idle].map(|times| trimmed_mean(&seconds(times)));
     let idle = match idle {
-        [Some(handshake), Some(echo)] => Some(120.0 / (handshake + echo)),
+        [Some(handshake), Some(request)] => Some(120.0 / (handshake + request)),
         _ => None,
     };
-    Some(Responses { idle, loaded })
+    Some(Responses {
+        idle,
+        loaded,
+        means: Components {
+            tcp_f: trimmed_mean(tcp_f)?,
+            http_f: trimmed_mean(http_f)?,
+            http_l: trimmed_mean(http_l)?,
+        },
+    })
 }
 
 /// Returns the smoothed RTTs of all streams at their senders, under load.

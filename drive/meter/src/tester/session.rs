@@ -21,6 +21,7 @@ use super::request::{self, Protocol};
 use super::socket::Socket;
 use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
+use super::transactions::ServedTransactions;
 use super::wire::{Arrival, Wire};
 use crate::system::fd::AsFd;
 use crate::system::lock;
@@ -52,6 +53,13 @@ impl Mailbox {
             sockets.push((place, socket));
             self.event_fd.wake();
         }
+    }
+
+    /// Takes up to `count` connections.
+    pub(super) fn drain(&self, count: usize) -> Vec<Socket> {
+        let mut sockets = lock(&self.sockets);
+        let count = count.min(sockets.len());
+        sockets.drain(..count).map(|(_, socket)| socket).collect()
     }
 
     /// Takes the connections if there are `count`.
@@ -91,6 +99,12 @@ impl Allowance {
         traffic.kept = Some(MAX_INTERVALS);
     }
 
+    /// Whether a test whose data began at `start` has exceeded the maximum duration.
+    pub(super) fn is_late(&self, start: Instant) -> bool {
+        let elapsed = start.elapsed();
+        self.longest.is_some_and(|longest| elapsed > longest + LATE)
+    }
+
     /// Returns why a test with this control connection must end now.
     pub(super) fn exceeded(
         &mut self,
@@ -102,8 +116,7 @@ impl Allowance {
         if self.presence.is_gone(control, traffic, now) {
             return Some(ErrorCode::CONTROL_CLOSED);
         }
-        let is_late = |longest| now > start + longest + LATE;
-        if self.longest.is_some_and(is_late) {
+        if self.is_late(start) {
             return Some(ErrorCode::DURATION_EXPIRED);
         }
         if traffic.idle(now) > self.idle {
@@ -131,6 +144,8 @@ pub(super) struct Served {
 pub struct Ended {
     /// Measurements; `None`: no data flowed.
     pub outcome: Option<Outcome>,
+    /// Measurements of a test of transactions.
+    pub transactions: Option<ServedTransactions>,
     /// Reason of the end.
     pub end: String,
 }
@@ -138,7 +153,11 @@ pub struct Ended {
 impl Ended {
     /// Returns the result of a test that ended before data flowed.
     pub(super) fn without_data(end: String) -> Self {
-        Self { outcome: None, end }
+        Self {
+            outcome: None,
+            transactions: None,
+            end,
+        }
     }
 }
 
@@ -231,7 +250,7 @@ pub(super) fn serve(
     let has_data = traffic.started_at.is_some();
     Ended {
         outcome: has_data.then(|| outcome(&served, &traffic, control_mss, peer, cut_short)),
-        end: end.to_string(),
+        ..Ended::without_data(end.to_string())
     }
 }
 

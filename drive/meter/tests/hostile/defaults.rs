@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gigatcp_meter::tester::{Admission, MAX_DURATION};
+use gigatcp_meter::tester::{Admission, MAX_DURATION, MAX_STAMP_RATE, MAX_TOTAL_STAMP_RATE};
+use gigatcp_protocol::iperf3::{MAX_FLOWS, MAX_SIZE};
 
 const GUIDE: &str = include_str!("../../../../docs/guide/server.md");
 
@@ -14,6 +15,7 @@ fn guide_has_the_limits_that_a_server_has_by_default() {
         per_address,
         allow,
         limits,
+        connections,
         memory,
         idle,
     } = Admission::default();
@@ -24,7 +26,8 @@ fn guide_has_the_limits_that_a_server_has_by_default() {
         (MAX_DURATION, Duration::from_secs(120))
     );
     let block = limits.block >> 20;
-    let datagram = format!("{},{:03}", limits.datagram / 1000, limits.datagram % 1000);
+    let grouped = |number: u32| format!("{},{:03}", number / 1000, number % 1000);
+    let datagram = grouped(limits.datagram);
     for row in [
         format!("| tests at a time | {tests}; {queue} more clients wait |"),
         format!("or of a /64 of IPv6 | {per_address} |"),
@@ -32,6 +35,21 @@ fn guide_has_the_limits_that_a_server_has_by_default() {
         format!("| duration of a test | {MAX_DURATION} s |"),
         format!("| time without data | {} s |", idle.as_secs()),
         format!("| streams of a test | {} |", limits.streams),
+        format!(
+            "| connections of a test of requests | {} |",
+            grouped(MAX_FLOWS)
+        ),
+        format!(
+            "| the same of all tests, of a source | {}, {} |",
+            grouped(connections),
+            grouped(connections / 2)
+        ),
+        format!("| request, response | {} KiB each |", MAX_SIZE >> 10),
+        format!("| STAMP packets of a source | {MAX_STAMP_RATE}/s |"),
+        format!(
+            "| STAMP packets of all | {}/s |",
+            grouped(MAX_TOTAL_STAMP_RATE)
+        ),
         format!("| block, datagram | {block} MiB, {datagram} bytes |"),
     ] {
         assert!(GUIDE.contains(&row), "{row}");

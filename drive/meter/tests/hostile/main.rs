@@ -8,7 +8,10 @@
 //! | `memory.rs` | memory of tests and messages |
 //! | `rates.rs` | the total rate |
 //! | `slots.rs` | idle and endless tests, pending connections |
+//! | `stamp.rs` | test packets of STAMP |
 //! | `stranger.rs` | a client of iperf3's protocol that sends what it likes |
+//! | `trains.rs` | packet trains |
+//! | `transactions.rs` | requests and responses on many connections |
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,5 +21,7 @@ mod logins;
 mod memory;
 mod rates;
 mod slots;
+mod stamp;
 mod stranger;
 mod trains;
+mod transactions;

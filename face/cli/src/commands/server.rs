@@ -11,6 +11,7 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use gigatcp_linux::identity::Identity;
 use gigatcp_meter::tester::auth::{self, Padding};
+use gigatcp_meter::tester::transactions::ServedTransactions;
 use gigatcp_meter::tester::{
     Admission, Authorize, BindError, MAX_DURATION, Network, Notify, NuttcpConfig,
     Outcome as Measured, Role, Server, ServerConfig, ServerNotice, default_memory,
@@ -71,6 +72,15 @@ pub(crate) struct Arguments {
     /// Run tests with other hosts for nuttcp clients
     #[arg(long)]
     nuttcp_third_party: bool,
+
+    /// Accept Multipath TCP as well (RFC 8684), not for nuttcp clients
+    #[arg(short = 'm', long)]
+    mptcp: bool,
+
+    /// Reflect test packets of STAMP (RFC 8762) and TWAMP Light, at this port or 862: 200 a second
+    /// of an address
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "862", value_parser = values::port)]
+    stamp: Option<u16>,
 
     /// Address to listen at [default: all]
     #[arg(short = 'B', long, value_name = "ADDRESS")]
@@ -221,14 +231,17 @@ fn set_apart(command: &mut Command) {
     }
 }
 
-/// Raises the limit of descriptors to the maximum. Warns if that is too low.
+/// Raises the limit of descriptors to the maximum, and admits as many connections of transactions as
+/// it leaves. Warns if it is too low for streams.
 #[cfg(target_os = "linux")]
-fn allow_connections(admission: &Admission) {
+fn allow_connections(admission: &mut Admission) {
     let needed = admission.tests as u64 * u64::from(MAX_STREAMS) + OTHER_DESCRIPTORS;
     // A missing descriptor is reported when a connection is accepted.
     let Ok(limit) = gigatcp_linux::process::allow_all_descriptors() else {
         return;
     };
+    let left = u32::try_from(limit.saturating_sub(needed)).unwrap_or(u32::MAX);
+    admission.connections = admission.connections.min(left);
     if limit < needed {
         output::say(&format!(
             "the limit of open descriptors is {limit}, {needed} are needed for {} tests of \
@@ -240,7 +253,7 @@ fn allow_connections(admission: &Admission) {
 
 /// Does nothing on other systems.
 #[cfg(not(target_os = "linux"))]
-fn allow_connections(_: &Admission) {}
+fn allow_connections(_: &mut Admission) {}
 
 /// Gives up privileges, if requested. Must be called before threads are created.
 #[cfg(target_os = "linux")]
@@ -279,7 +292,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let memory = arguments.max_memory.map(Bytes::as_u64);
     let memory = memory.unwrap_or_else(default_memory);
-    let config = ServerConfig {
+    let mut config = ServerConfig {
         bind: arguments.bind,
         port: arguments.port,
         one_off: arguments.one_off,
@@ -300,17 +313,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         interval: Some(Duration::from_secs(1)),
         render: Some(Arc::new(iperf3_text::whole)),
         nuttcp: nuttcp(arguments),
+        mptcp: arguments.mptcp,
+        stamp: arguments.stamp,
     };
-    allow_connections(&config.admission);
+    allow_connections(&mut config.admission);
     let server = Server::bind(config).map_err(|BindError { port, cause }| {
         let failure = Failure::io(&format!("listen at port {port}"), &cause);
         match cause.kind() {
             std::io::ErrorKind::AddrInUse => failure.effect("no test can be served").hint(format!(
                 "`ss -tlnp sport = :{port}` shows who listens; or choose another --{}",
-                if port == arguments.port {
-                    "port"
-                } else {
-                    "nuttcp-port"
+                match port {
+                    _ if port == arguments.port => "port",
+                    _ if Some(port) == arguments.stamp => "stamp",
+                    _ => "nuttcp-port",
                 }
             )),
             _ => failure,
@@ -319,6 +334,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     output::say(&format!("listening at {} (TCP and UDP)", server.address()));
     give_up_privileges(arguments, &server)?;
     let interrupt = Interrupt::listen()?;
+    if let Some(at) = server.stamp_address() {
+        output::say(&format!("reflecting at {at} (STAMP)"));
+    }
     match server.nuttcp_address() {
         Some(at) => output::say(&format!("listening at {at} (nuttcp)")),
         None if arguments.nuttcp_port != Some(0) => {
@@ -362,15 +380,33 @@ fn show(notice: &ServerNotice<'_>) {
             output::say(&format!("test {test}: {}", canonical(peer)));
         }
         ServerNotice::Interval { .. } => {}
-        ServerNotice::Ended { test, outcome, end } => {
-            let line = match outcome {
-                Some(outcome) => format!("test {test}: {} ({end})", summary(outcome)),
-                None => format!("test {test}: no data ({end})"),
+        ServerNotice::Ended {
+            test,
+            outcome,
+            transactions,
+            end,
+        } => {
+            let line = match (outcome, transactions) {
+                (Some(outcome), _) => format!("test {test}: {} ({end})", summary(outcome)),
+                (_, Some(served)) => format!("test {test}: {} ({end})", answered(served)),
+                (None, None) => format!("test {test}: no data ({end})"),
             };
             // The server continues if stdout is closed.
             let _ = output::print(&line);
         }
     }
+}
+
+/// Returns the client and the rate of a test of transactions.
+fn answered(served: &ServedTransactions) -> String {
+    let seconds = served.measured.as_secs_f64();
+    format!(
+        "{} {}, {seconds:.1} s, {}, {} responses/s",
+        served.transactions.mode.name(),
+        served.host,
+        number::counted(served.transactions.flows.into(), "flow"),
+        number::grouped((served.responses as f64 / seconds.max(1e-9)).round() as u64)
+    )
 }
 
 /// Returns the client and the rates of a test.

@@ -18,6 +18,8 @@
 //! | `record.rs` | a result as the record of a run |
 //! | `nuttcp_text.rs` | nuttcp's text |
 //! | `stack.rs` | the engine's device, and hints for its errors |
+//! | `stamp.rs` | one-way delays against a reflector |
+//! | `transactions.rs` | requests and responses in place of streams |
 //! | `whatif.rs` | predictions for other settings |
 //! | `csv.rs` | a line for each stream and interval |
 
@@ -39,7 +41,9 @@ mod stack;
 #[cfg(not(target_os = "linux"))]
 #[path = "test/no_stack.rs"]
 mod stack;
+mod stamp;
 mod sums;
+mod transactions;
 pub(super) mod whatif;
 
 use std::net::IpAddr;
@@ -81,6 +85,21 @@ pub(crate) enum Protocol {
     Nuttcp,
 }
 
+/// What the test exchanges with the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Mode {
+    /// Data, as fast as possible or at a rate
+    Stream,
+    /// Requests and responses, many on each of -P connections (neper's)
+    #[value(name = "tcp_rr")]
+    TcpRr,
+    /// Connect, request and response, up to -P connections at a time (neper's)
+    #[value(name = "tcp_crr")]
+    TcpCrr,
+    /// Test packets of STAMP: one-way delays against any reflector (RFC 8762, or TWAMP Light)
+    Stamp,
+}
+
 /// The TCP of the streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum StackChoice {
@@ -103,6 +122,8 @@ Examples:
                                                  and what BBR would have brought
   gigatcp test dtn2.example --rrul -P auto       latency under load, and as RPM
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
+  gigatcp test dtn2.example --mode tcp_rr -P 5000
+                                                 requests and responses on 5000 connections
   gigatcp test --ndt7 wss://ndt.example -R       from a server of M-Lab's ndt7
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON";
 
@@ -157,7 +178,11 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["protocol", "port", "json", "json_stream", "whatif"])]
     ndt7: bool,
 
-    /// Port of the server [default: 5201; with --protocol nuttcp 5000]
+    /// What is exchanged; tcp_rr and tcp_crr require a `gigatcp server`
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Stream)]
+    mode: Mode,
+
+    /// Port of the server [default: 5201; with --protocol nuttcp 5000, with --mode stamp 862]
     #[arg(short, long, value_name = "PORT", value_parser = values::port)]
     port: Option<u16>,
 
@@ -169,7 +194,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = request::amount)]
     bytes: Option<Bytes>,
 
-    /// Blocks to transfer instead of a duration
+    /// Blocks, or transactions, instead of a duration
     #[arg(short = 'k', long, value_name = "N", conflicts_with = "bytes")]
     blockcount: Option<u64>,
 
@@ -189,11 +214,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     bidir: bool,
 
-    /// Streams each way; auto: added until the rate is stable
+    /// Streams each way, or flows of --mode; auto: added until the rate is stable
     #[arg(short = 'P', long, value_name = "N", default_value = "1", value_parser = request::streams)]
     parallel: request::Streams,
 
-    /// Block size: bytes of each write or datagram
+    /// Block size: bytes of each write, datagram or request
     #[arg(short, long, value_name = "SIZE", value_parser = request::amount)]
     length: Option<Bytes>,
 
@@ -208,6 +233,10 @@ pub(crate) struct Arguments {
     /// TCP of the streams at this end
     #[arg(long, value_name = "STACK", value_enum, default_value_t = StackChoice::Kernel)]
     stack: StackChoice,
+
+    /// Multipath TCP (RFC 8684), if the server accepts it (`gigatcp server --mptcp`)
+    #[arg(short = 'm', long, conflicts_with = "udp")]
+    mptcp: bool,
 
     /// Congestion control, by the kernel's name
     #[arg(short = 'C', long, value_name = "NAME")]
@@ -309,6 +338,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .report
         .iter()
         .try_for_each(|place| AtomicFile::check_new(place))?;
+    if arguments.mode == Mode::Stamp {
+        return stamp::run(arguments, &settings, &request);
+    }
+    if let Some(mode) = request::transactions(arguments) {
+        return transactions::run(arguments, &settings, &request, mode);
+    }
     stack::open(arguments, &mut request)?;
     if campaign::is_requested(arguments) {
         return campaign::run(arguments, &request);

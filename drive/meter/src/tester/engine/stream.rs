@@ -31,6 +31,11 @@ impl Engine {
         let lacked = [
             (is_udp, "-u", "the engine has no UDP"),
             (
+                parameters.mptcp,
+                "--mptcp",
+                "the engine has no Multipath TCP",
+            ),
+            (
                 is_nuttcp,
                 "--protocol nuttcp",
                 "its streams are the kernel's",

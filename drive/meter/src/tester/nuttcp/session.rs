@@ -97,7 +97,7 @@ pub(in super::super) fn serve(
     let has_data = transfer.traffic.started_at.is_some();
     Ended {
         outcome: has_data.then(|| outcome(&served, &transfer, cut_short)),
-        end,
+        ..Ended::without_data(end)
     }
 }
 

@@ -10,12 +10,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::{
-    COOKIE_LENGTH, Cookie, ErrorCode, Output, Parameters, Session, Transport,
+    COOKIE_LENGTH, Cookie, ErrorCode, Output, Parameters, Session, Transactions, Transport,
 };
 use socket2::SockRef;
 
 use super::logins::Logins;
 use super::pending::{MAX_ARRIVALS, Pending, PendingState, PendingTable};
+use super::reflector::Reflector;
 use super::refusals::Refusals;
 use super::requested::Requested;
 use super::trains::Trains;
@@ -34,6 +35,7 @@ use crate::tester::rate_limit::{RateLimit, StreamLimit, TokenBucket};
 use crate::tester::request::Protocol;
 use crate::tester::session::{self, Allowance, Ended, Mailbox, Render, Served};
 use crate::tester::traffic::Progress;
+use crate::tester::transactions;
 use crate::tester::wire::Wire;
 
 /// Maximum wait for a cookie and for parameters.
@@ -62,6 +64,14 @@ impl Waiting {
             Client::Nuttcp(_) => None,
         }
     }
+
+    /// Returns the transactions that iperf3's client requests in place of streams.
+    fn transactions(&self) -> Option<Transactions> {
+        match &self.client {
+            Client::Iperf3 { .. } => Transactions::read(&self.parameters).ok()?,
+            Client::Nuttcp(_) => None,
+        }
+    }
 }
 
 /// Protocol of a client, with its state.
@@ -78,7 +88,9 @@ pub(super) struct Running {
     pub(super) address: IpAddr,
     demand: Demand,
     pub(super) is_udp: bool,
+    /// Number of data connections that may wait to be taken over.
     pub(super) streams: usize,
+    pub(super) has_transactions: bool,
     pub(super) mailbox: Arc<Mailbox>,
     /// Number of iperf3's UDP streams passed to it.
     pub(super) handed: usize,
@@ -136,6 +148,7 @@ enum Source {
     Iperf3,
     Datagrams,
     Nuttcp,
+    Stamp,
     Data(Port),
     Pending(u64),
     Waiting(usize),
@@ -166,6 +179,7 @@ pub(super) struct ClientTable<'a> {
     pub(super) pings: Pings,
     /// Packet trains of clients.
     pub(super) trains: Trains,
+    reflector: Option<Reflector>,
     /// Buffer of a datagram to the server's port.
     pub(super) datagram: Vec<u8>,
 }
@@ -221,6 +235,7 @@ impl<'a> ClientTable<'a> {
             short_at: None,
             pings: Pings::default(),
             trains: Trains::default(),
+            reflector: server.stamp.as_ref().map(Reflector::new).transpose()?,
             datagram: vec![0; 1 << 16],
         })
     }
@@ -286,6 +301,13 @@ impl<'a> ClientTable<'a> {
                     }
                 }
                 Source::Datagrams => self.take_datagrams(),
+                Source::Stamp => {
+                    if let Some(reflector) = &mut self.reflector {
+                        let admission = &self.server.config.admission;
+                        let allows = |peer: SocketAddr| admission.allows(peer.ip());
+                        reflector.reflect(allows, self.bucket.as_ref());
+                    }
+                }
                 Source::Data(port) => self.take_data(port),
                 _ => {}
             }
@@ -307,6 +329,9 @@ impl<'a> ClientTable<'a> {
         ];
         if let Some(listener) = &server.nuttcp {
             all.push((Source::Nuttcp, listener.as_fd()));
+        }
+        if let Some(reflector) = &self.reflector {
+            all.push((Source::Stamp, reflector.as_fd()));
         }
         let ports = self.ports.descriptors();
         all.extend(ports.map(|(port, fd)| (Source::Data(port), fd)));
@@ -598,9 +623,13 @@ impl<'a> ClientTable<'a> {
         };
         let parameters = &client.parameters;
         let is_udp = parameters.transport == Transport::Udp;
-        let streams = parameters.streams() as usize;
-        let has_changed_listener =
-            protocol == Protocol::Iperf3 && !is_udp && self.change_listener(parameters);
+        let transactions = client.transactions();
+        let has_transactions = transactions.is_some();
+        let streams = transactions.map_or(parameters.streams(), |known| known.flows) as usize;
+        let has_changed_listener = protocol == Protocol::Iperf3
+            && !is_udp
+            && !has_transactions
+            && self.change_listener(parameters);
         let is_opening = Arc::new(AtomicBool::new(true));
         let (address, demand) = (client.peer.ip(), client.demand);
         let job = Job {
@@ -626,6 +655,7 @@ impl<'a> ClientTable<'a> {
                 demand,
                 is_udp,
                 streams,
+                has_transactions,
                 mailbox,
                 handed: 0,
                 ports,
@@ -656,18 +686,25 @@ impl<'a> ClientTable<'a> {
     fn served(&self, client: Waiting, mailbox: Arc<Mailbox>) -> io::Result<AnyServed> {
         let peer = client.peer;
         let allowance = self.allowance(&client);
+        let transactions = client.transactions();
         let wire = Wire::new(client.stream)?;
         Ok(match client.client {
-            Client::Iperf3 { session, cookie } => AnyServed::Iperf3(Box::new(Served {
-                session,
-                wire,
-                peer,
-                cookie,
-                parameters: client.parameters,
-                allowance,
-                mailbox,
-                port: self.server.at.port(),
-            })),
+            Client::Iperf3 { session, cookie } => {
+                let served = Box::new(Served {
+                    session,
+                    wire,
+                    peer,
+                    cookie,
+                    parameters: client.parameters,
+                    allowance,
+                    mailbox,
+                    port: self.server.at.port(),
+                });
+                match transactions {
+                    Some(transactions) => AnyServed::Transactions(served, transactions),
+                    None => AnyServed::Iperf3(served),
+                }
+            }
             Client::Nuttcp(requested) => {
                 let nuttcp = self.server.nuttcp_address();
                 let port = nuttcp.map_or(0, |at| at.port());
@@ -698,8 +735,12 @@ impl<'a> ClientTable<'a> {
                 continue;
             };
             if let Err(panic) = running.thread.join() {
-                let (outcome, end) = (None, "the test has failed");
-                (self.notify)(ServerNotice::Ended { test, outcome, end });
+                (self.notify)(ServerNotice::Ended {
+                    test,
+                    outcome: None,
+                    transactions: None,
+                    end: "the test has failed",
+                });
                 std::panic::resume_unwind(panic);
             }
             *lock(&self.shared.ended) += 1;
@@ -710,6 +751,7 @@ impl<'a> ClientTable<'a> {
 /// A client with its test, of either protocol.
 enum AnyServed {
     Iperf3(Box<Served>),
+    Transactions(Box<Served>, Transactions),
     Nuttcp(Box<nuttcp_served::Served>),
 }
 
@@ -739,6 +781,9 @@ impl Job {
                 let render = self.render.as_deref();
                 session::serve(*served, interval, render, &stops, opened, &mut report)
             }
+            AnyServed::Transactions(served, transactions) => {
+                transactions::server::serve(*served, transactions, &stops, opened)
+            }
             AnyServed::Nuttcp(served) => {
                 nuttcp_session::serve(*served, interval, &stops, opened, &mut report)
             }
@@ -747,6 +792,7 @@ impl Job {
         notify(ServerNotice::Ended {
             test,
             outcome: ended.outcome.as_ref(),
+            transactions: ended.transactions.as_ref(),
             end: &ended.end,
         });
         self.shared.event_fd.wake();

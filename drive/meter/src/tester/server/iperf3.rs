@@ -34,7 +34,9 @@ impl ClientTable<'_> {
         }
         let mut running = self.running.values();
         if let Some(running) = running.find(|test| test.has_cookie(&cookie)) {
-            let _ = pending.stream.set_nonblocking(false);
+            if !running.has_transactions {
+                let _ = pending.stream.set_nonblocking(false);
+            }
             let is_awaited = !running.is_udp && running.is_opening.load(Ordering::Acquire);
             let limit = if is_awaited { running.streams } else { 0 };
             let socket = Socket::Tcp(pending.stream);
@@ -113,11 +115,11 @@ impl ClientTable<'_> {
         let mut buffer = std::mem::take(&mut self.datagram);
         for _ in 0..MAX_ARRIVALS {
             let read = kernel::receive_stamped(&self.server.datagrams, &mut buffer);
-            let Ok((length, peer, at)) = read else {
+            let Ok(received) = read else {
                 break;
             };
-            if let Some(peer) = peer {
-                self.take_datagram(&buffer[..length], peer, at);
+            if let Some(peer) = received.from {
+                self.take_datagram(&buffer[..received.length], peer, received.at);
             }
         }
         self.datagram = buffer;

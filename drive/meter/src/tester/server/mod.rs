@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `client_table.rs` | clients that wait and that run, of either protocol |
 //! | `logins.rs` | checks of names and passwords |
+//! | `reflector.rs` | test packets of STAMP |
 //! | `refusals.rs` | notices of refusals |
 //! | `pending.rs` | connections before their request is complete |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
@@ -19,6 +20,7 @@ mod iperf3;
 mod logins;
 mod nuttcp;
 mod pending;
+mod reflector;
 mod refusals;
 mod requested;
 mod trains;
@@ -32,10 +34,14 @@ use gigatcp_protocol::iperf3::Parameters;
 use socket2::SockRef;
 
 use super::admission::Admission;
-use super::listening::{listen, udp_socket, udp_stream};
+use super::listening::{listen, listen_mptcp, udp_socket, udp_stream};
 use super::outcome::{Interval, Outcome};
 use super::session::Render;
+use super::transactions::ServedTransactions;
 use client_table::ClientTable;
+use reflector::Reflector;
+
+pub use reflector::{MAX_RATE as MAX_STAMP_RATE, MAX_TOTAL_RATE as MAX_TOTAL_STAMP_RATE};
 
 /// Function that decides whether a client may test: `Err` has the reason against it.
 pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
@@ -59,6 +65,10 @@ pub struct ServerConfig {
     pub render: Option<Arc<Render>>,
     /// nuttcp's protocol; `None`: not served.
     pub nuttcp: Option<NuttcpConfig>,
+    /// Whether Multipath TCP is accepted on the port of iperf3's protocol.
+    pub mptcp: bool,
+    /// Port at which test packets of STAMP are reflected; `None`: they are not.
+    pub stamp: Option<u16>,
 }
 
 /// Settings of a server for nuttcp's clients.
@@ -97,6 +107,8 @@ impl Default for ServerConfig {
             interval: Some(Duration::from_secs(1)),
             render: None,
             nuttcp: None,
+            mptcp: false,
+            stamp: None,
         }
     }
 }
@@ -157,6 +169,8 @@ pub enum ServerNotice<'a> {
         test: u64,
         /// Measurements; `None`: no data flowed.
         outcome: Option<&'a Outcome>,
+        /// Measurements of a test of transactions.
+        transactions: Option<&'a ServedTransactions>,
         /// Reason of the end.
         end: &'a str,
     },
@@ -173,6 +187,8 @@ pub struct Server {
     at: SocketAddr,
     /// Listener of nuttcp's control connections, if they are served.
     nuttcp: Option<TcpListener>,
+    /// Socket of the reflector, if there is one.
+    stamp: Option<UdpSocket>,
     /// Buffers of the listener before any test changed them: send and receive.
     buffers: (usize, usize),
 }
@@ -194,7 +210,11 @@ impl Server {
         let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
         for address in addresses {
             let at = SocketAddr::new(address, config.port);
-            match listen(at) {
+            let listening = match config.mptcp {
+                true => listen_mptcp(at),
+                false => listen(at),
+            };
+            match listening {
                 Ok(listener) => {
                     let at = listener.local_addr().map_err(failed)?;
                     let datagrams = udp_socket(at).map_err(failed)?;
@@ -205,7 +225,12 @@ impl Server {
                         Some(nuttcp) => listen_for_nuttcp(address, nuttcp)?,
                         None => None,
                     };
+                    let stamp = config.stamp.map(|port| {
+                        let bound = Reflector::bind(SocketAddr::new(address, port));
+                        bound.map_err(|cause| BindError { port, cause })
+                    });
                     return Ok(Self {
+                        stamp: stamp.transpose()?,
                         buffers,
                         config,
                         listener,
@@ -234,6 +259,12 @@ impl Server {
     #[must_use]
     pub fn nuttcp_address(&self) -> Option<SocketAddr> {
         self.nuttcp.as_ref()?.local_addr().ok()
+    }
+
+    /// Returns the address at which it reflects test packets of STAMP, if it does.
+    #[must_use]
+    pub fn stamp_address(&self) -> Option<SocketAddr> {
+        self.stamp.as_ref()?.local_addr().ok()
     }
 
     /// Returns a UDP socket on the server's port that is connected to one peer.

@@ -15,7 +15,11 @@ const SHOWN: [(f64, &str); 3] = [(0.5, "median"), (0.95, "p95"), (0.99, "p99")];
 /// Returns a line on the RTT under load, then one for each kind of ping. Empty without pings.
 pub(super) fn lines(outcome: &Outcome) -> String {
     let mut text = sentence(outcome).map_or_else(String::new, |text| labeled("Latency", &text));
-    for latency in &outcome.latency {
+    let is_shown = |latency: &&Latency| {
+        // Only a server of this project gets requests; the line on UDP says so.
+        latency.kind != PingKind::Request || !latency.loaded.is_empty()
+    };
+    for latency in outcome.latency.iter().filter(is_shown) {
         let label = if text.is_empty() { "Latency" } else { "" };
         text.push_str(&labeled(label, &facts(latency)));
     }
@@ -33,7 +37,8 @@ pub(super) fn lines(outcome: &Outcome) -> String {
 /// Returns the line on round trips per minute. `None` without replies of each kind.
 fn responsiveness(outcome: &Outcome) -> Option<String> {
     let responses = tester::responses(outcome)?;
-    let loaded = responses.loaded;
+    let (loaded, means) = (responses.loaded, responses.means);
+    let ms = |seconds: f64| format!("{:.2}", seconds * 1000.0);
     let idle = responses
         .idle
         .map_or(String::new(), |rpm| format!("; {rpm:.0} before the load"));
@@ -50,9 +55,14 @@ fn responsiveness(outcome: &Outcome) -> Option<String> {
         None => String::new(),
     };
     Some(format!(
-        "{:.0} round trips per minute under load ({:.0} on connections of their own, {:.0} on those with \
-         the load){idle}{load}",
-        loaded.combined, loaded.foreign, loaded.loaded
+        "{:.0} round trips per minute under load (on connections of their own {:.0}: handshake {}, \
+         request {}; on those with the load {:.0}: RTT {}; trimmed means in ms, no TLS){idle}{load}",
+        loaded.combined,
+        loaded.foreign,
+        ms(means.tcp_f),
+        ms(means.http_f),
+        loaded.loaded,
+        ms(means.http_l)
     ))
 }
 
@@ -89,6 +99,7 @@ const fn label(kind: PingKind) -> &'static str {
         PingKind::Icmp => "ICMP",
         PingKind::Udp => "UDP",
         PingKind::Tcp => "TCP handshake",
+        PingKind::Request => "TCP request",
     }
 }
 
@@ -154,6 +165,12 @@ pub(super) fn responsiveness_value(outcome: &Outcome) -> Value {
         "foreign_rpm": responses.loaded.foreign,
         "loaded_rpm": responses.loaded.loaded,
         "idle_rpm": responses.idle,
+        // The draft's tls_f is not measured: there is no TLS.
+        "trimmed_mean_ms": {
+            "tcp_f": responses.means.tcp_f * 1000.0,
+            "http_f": responses.means.http_f * 1000.0,
+            "http_l": responses.means.http_l * 1000.0,
+        },
         "ramp": outcome.ramp.map(|ramp| json!({
             "streams": ramp.streams,
             "loaded_from_s": ramp.loaded_from.as_secs_f64(),

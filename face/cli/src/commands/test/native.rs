@@ -143,6 +143,11 @@ fn headline(outcome: &Outcome, role: Role) -> String {
     if first.is_some_and(|first| first.options.stack == StackKind::Engine) {
         words.push("engine".to_owned());
     }
+    match first.and_then(|first| first.options.mptcp) {
+        Some(true) => words.push("MPTCP".to_owned()),
+        Some(false) => words.push("not MPTCP".to_owned()),
+        None => {}
+    }
     if let Some(name) = congestion(outcome, role) {
         words.push(name);
     }
@@ -335,7 +340,8 @@ pub(super) fn primary(explanation: &Explanation) -> Option<&'static str> {
     explanation.diagnosis.answer().cause.map(|cause| cause.id)
 }
 
-fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
+/// Returns one-way delays as text.
+pub(super) fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
     let ms = |seconds: f64| seconds * 1000.0;
     let way = match role {
         Role::Sender => "to the server",
@@ -343,7 +349,7 @@ fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
     };
     format!(
         "one way {way} min {:.3}, p50 {:.3}, p95 {:.3}, p99 {:.3}, max {:.3} ms; all ± {:.3} ms (half \
-         of the minimum RTT of the exchange of clocks; drift {:.1} ppm taken out)",
+         of the minimum RTT; drift {:.1} ppm taken out)",
         ms(delay.min),
         ms(delay.median),
         ms(delay.p95),
@@ -445,23 +451,28 @@ fn received_values(outcome: &Outcome) -> Vec<Value> {
 
 fn delay_values(outcome: &Outcome) -> Vec<Value> {
     let value = |role| {
-        let delay = outcome.one_way_delay(role)?;
-        let us = |seconds: f64| seconds * 1e6;
-        Some(json!({
-            "role": sums::role_name(role),
-            "datagrams": delay.datagrams,
-            "min_us": us(delay.min),
-            "p50_us": us(delay.median),
-            "p95_us": us(delay.p95),
-            "p99_us": us(delay.p99),
-            "max_us": us(delay.max),
-            "uncertainty_us": us(delay.uncertainty),
-            "clock_offset_us": us(delay.offset),
-            "clock_drift_ppm": delay.drift * 1e6,
-        }))
+        let mut value = delay_value(&outcome.one_way_delay(role)?);
+        value["role"] = sums::role_name(role).into();
+        Some(value)
     };
     let roles = sums::roles(&outcome.streams).into_iter();
     roles.filter_map(value).collect()
+}
+
+/// Returns one-way delays as JSON.
+pub(super) fn delay_value(delay: &OneWayDelay) -> Value {
+    let us = |seconds: f64| seconds * 1e6;
+    json!({
+        "datagrams": delay.datagrams,
+        "min_us": us(delay.min),
+        "p50_us": us(delay.median),
+        "p95_us": us(delay.p95),
+        "p99_us": us(delay.p99),
+        "max_us": us(delay.max),
+        "uncertainty_us": us(delay.uncertainty),
+        "clock_offset_us": us(delay.offset),
+        "clock_drift_ppm": delay.drift * 1e6,
+    })
 }
 
 fn explanation_value(one: &Explanation) -> Value {
@@ -593,6 +604,7 @@ fn stream_value(outcome: &Outcome, stream: &StreamOutcome) -> Value {
             "usable_receive_window_bytes": options.usable_receive_window,
             "congestion_control": options.congestion,
             "mss_bytes": options.mss,
+            "mptcp": options.mptcp,
             "overrides": overrides.collect::<Vec<_>>(),
         },
     })

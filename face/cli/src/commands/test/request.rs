@@ -4,12 +4,12 @@ use std::time;
 
 use gigatcp_meter::tester::auth;
 use gigatcp_meter::tester::{Ndt7Url, PingSet, Protocol, Request, TestError};
-use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
+use gigatcp_protocol::iperf3::{ClientFailure, Direction, MAX_FLOWS, Mode, Parameters, Transport};
 use gigatcp_theory::responsiveness::MAX_CONNECTIONS;
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::Arguments;
 use super::settings::Settings;
+use super::{Arguments, Format};
 use crate::failure::Failure;
 use crate::values;
 
@@ -22,6 +22,9 @@ pub(crate) struct Bitrate {
 
 /// iperf3's default UDP rate, in bit/s.
 const UDP_DEFAULT: u64 = 1 << 20;
+
+/// Maximum number of streams in each direction.
+const MAX_STREAMS: u32 = 128;
 
 /// Streams in each direction of flent's rrul.
 const RRUL_STREAMS: u32 = 4;
@@ -39,8 +42,10 @@ pub(crate) enum Streams {
 pub(crate) fn streams(text: &str) -> Result<Streams, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Streams::Auto),
-        (_, Ok(count @ 1..=128)) => Ok(Streams::Count(count)),
-        _ => Err("a number of streams from 1 to 128, or auto".into()),
+        (_, Ok(count @ 1..=MAX_FLOWS)) => Ok(Streams::Count(count)),
+        _ => Err(format!(
+            "a number from 1 to {MAX_STREAMS} (flows of --mode: {MAX_FLOWS}), or auto"
+        )),
     }
 }
 
@@ -159,9 +164,19 @@ fn token(arguments: &Arguments, settings: &Settings) -> Result<Option<String>, F
 /// Returns the port of the server, as typed or the protocol's default.
 pub(super) fn port(arguments: &Arguments) -> u16 {
     arguments.port.unwrap_or(match protocol(arguments) {
+        _ if arguments.mode == super::Mode::Stamp => gigatcp_protocol::stamp::PORT,
         Protocol::Nuttcp => gigatcp_protocol::nuttcp::CONTROL_PORT,
         _ => gigatcp_protocol::iperf3::PORT,
     })
+}
+
+/// Returns the mode of a test of transactions.
+pub(super) fn transactions(arguments: &Arguments) -> Option<Mode> {
+    match arguments.mode {
+        super::Mode::Stream | super::Mode::Stamp => None,
+        super::Mode::TcpRr => Some(Mode::TcpRr),
+        super::Mode::TcpCrr => Some(Mode::TcpCrr),
+    }
 }
 
 fn protocol(arguments: &Arguments) -> Protocol {
@@ -188,12 +203,91 @@ fn set_url(request: &mut Request) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The mode as it is typed.
+fn name(arguments: &Arguments) -> String {
+    use clap::ValueEnum;
+    let value = arguments.mode.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Refuses options that the mode does not have.
+fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
+    let refused = |text: String| Err(Failure::new(text).effect("nothing was measured"));
+    let is_stamp = arguments.mode == super::Mode::Stamp;
+    let has_transactions = transactions(arguments).is_some();
+    if settings.response_size.is_some() && !has_transactions {
+        return refused("response_size requires --mode tcp_rr or tcp_crr".to_owned());
+    }
+    if !is_stamp && !has_transactions {
+        return match arguments.parallel {
+            Streams::Count(count) if count > MAX_STREAMS => {
+                refused(format!("-P {count}: at most {MAX_STREAMS} streams"))
+            }
+            _ => Ok(()),
+        };
+    }
+    let lacks = [
+        (
+            is_stamp && arguments.parallel != Streams::Count(1),
+            "--parallel",
+        ),
+        (is_stamp && arguments.bitrate.is_some(), "--bitrate"),
+        (is_stamp && arguments.blockcount.is_some(), "--blockcount"),
+        (is_stamp && arguments.omit > 0, "--omit"),
+        (is_stamp && arguments.congestion.is_some(), "--congestion"),
+        (
+            is_stamp && arguments.format == Format::JsonLines,
+            "this --format",
+        ),
+        (arguments.ndt7, "--ndt7"),
+        (
+            arguments.protocol == super::Protocol::Nuttcp,
+            "--protocol nuttcp",
+        ),
+        (arguments.bytes.is_some(), "--bytes"),
+        (arguments.udp, "--udp"),
+        (arguments.reverse, "--reverse"),
+        (arguments.bidir, "--bidir"),
+        (arguments.parallel == Streams::Auto, "--parallel auto"),
+        (arguments.window.is_some(), "--window"),
+        (arguments.set_mss.is_some(), "--set-mss"),
+        (arguments.stack != super::StackChoice::Kernel, "--stack"),
+        (arguments.zerocopy, "--zerocopy"),
+        (arguments.mptcp, "--mptcp"),
+        (arguments.affinity.is_some(), "--affinity"),
+        (arguments.latency, "--latency"),
+        (arguments.rrul, "--rrul"),
+        (arguments.steady, "--steady"),
+        (arguments.until.is_some(), "--until"),
+        (arguments.repeat.is_some(), "--repeat"),
+        (!arguments.whatif.is_empty(), "--whatif"),
+        (arguments.report.is_some(), "--report"),
+        (arguments.save.is_some(), "--save"),
+        (arguments.json, "--json"),
+        (arguments.json_stream, "--json-stream"),
+        (settings.readings.is_some(), "readings"),
+        (settings.client_port.is_some(), "cport"),
+        (
+            !matches!(
+                arguments.format,
+                Format::Native | Format::Json | Format::JsonLines
+            ),
+            "this --format",
+        ),
+    ];
+    match lacks.iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => refused(format!("--mode {} does not have {option}", name(arguments))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses options that the protocol does not have.
 fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
     let without: &[(bool, &str)] = match protocol(arguments) {
         Protocol::Iperf3 | Protocol::Ndt7 => &[(settings.is_instantaneous, "instantaneous")],
         Protocol::Nuttcp => &[
             (arguments.bidir, "--bidir"),
+            (arguments.mptcp, "--mptcp"),
             (arguments.latency, "--latency"),
             (arguments.rrul, "--rrul"),
             (arguments.parallel == Streams::Auto, "--parallel auto"),
@@ -235,6 +329,7 @@ fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
 
 /// Returns the request for the options.
 pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, Failure> {
+    check_mode(arguments, settings)?;
     check(arguments, settings)?;
     let mut request = Request::new(arguments.host.clone());
     // As for iperf3, 0 is the default.
@@ -268,6 +363,7 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
         },
         len: arguments.length.filter(is_set).map(small),
         window: arguments.window.filter(is_set).map(Bytes::as_u64),
+        mptcp: arguments.mptcp,
         mss: arguments.set_mss.filter(is_set).map(small),
         nodelay: arguments.no_delay,
         bandwidth: bitrate.and_then(|bitrate| bitrate.rate).map(Rate::as_bps),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gigatcp_meter::tester::Offload;
 use gigatcp_meter::tester::auth::Padding;
-use gigatcp_units::{Duration, Rate};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::request;
 use crate::failure::Failure;
@@ -28,6 +28,8 @@ pub(super) struct Settings {
     pub title: Option<String>,
     pub gets_server_output: bool,
     pub readings: Option<PathBuf>,
+    pub response_size: Option<Bytes>,
+    pub stamp_interval: Duration,
 }
 
 impl Default for Settings {
@@ -48,6 +50,8 @@ impl Default for Settings {
             title: None,
             gets_server_output: false,
             readings: None,
+            response_size: None,
+            stamp_interval: Duration::from_millis(20),
         }
     }
 }
@@ -61,7 +65,28 @@ struct Key {
 }
 
 /// All of them, in the order of the help.
-const KEYS: [Key; 15] = [
+const KEYS: [Key; 17] = [
+    Key {
+        name: "stamp_interval",
+        value: "TIME",
+        about: "time between two packets of --mode stamp [default: 20 ms]",
+        set: |settings, text| {
+            settings.stamp_interval = match request::interval(text)? {
+                interval if interval.is_zero() => return Err("at least 1 ms".to_owned()),
+                interval => interval,
+            };
+            Ok(())
+        },
+    },
+    Key {
+        name: "response_size",
+        value: "SIZE",
+        about: "bytes of a response of --mode tcp_rr or tcp_crr [default: 1]",
+        set: |settings, text| {
+            settings.response_size = Some(request::amount(text)?);
+            Ok(())
+        },
+    },
     Key {
         name: "fq_rate",
         value: "RATE",

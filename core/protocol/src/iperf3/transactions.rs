@@ -1,0 +1,172 @@
+//! Requests and responses in place of a stream of data, between two ends of this project.
+//!
+//! The modes are neper's `tcp_rr` and `tcp_crr`. A client requests one by private parameters, which a
+//! stock server ignores; so the client goes on only with a server that offers the clock exchange
+//! (`clock.rs`). Each data connection begins with the test's cookie, as others do. Then the client
+//! sends a request of `request` bytes, and the server `response` bytes once it has all of them. The
+//! content has no meaning.
+//!
+//! With `tcp_rr` all connections exist before the test. With `tcp_crr` each transaction has a
+//! connection of its own, which the client closes; up to `flows` exist at a time.
+
+use alloc::format;
+use alloc::string::String;
+
+use serde_json::{Value, json};
+
+use super::{ErrorCode, Parameters};
+
+/// Maximum number of connections of a test.
+pub const MAX_FLOWS: u32 = 8192;
+
+/// Maximum bytes of a request, and of a response.
+pub const MAX_SIZE: u32 = 64 << 10;
+
+/// Connections of the transactions, by neper's names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Many transactions on each connection.
+    TcpRr,
+    /// A connection for each transaction.
+    TcpCrr,
+}
+
+impl Mode {
+    /// The name in parameters, on the command line and in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TcpRr => "tcp_rr",
+            Self::TcpCrr => "tcp_crr",
+        }
+    }
+}
+
+/// Transactions that a client requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transactions {
+    /// Their connections.
+    pub mode: Mode,
+    /// Connections at a time, each with one transaction at a time.
+    pub flows: u32,
+    /// Bytes of a request.
+    pub request: u32,
+    /// Bytes of a response.
+    pub response: u32,
+}
+
+impl Transactions {
+    /// Maximum number of connections that a server has for a test: of `tcp_crr`, those that are used
+    /// and as many that wait for one to be closed.
+    #[must_use]
+    pub const fn connections(&self) -> u32 {
+        match self.mode {
+            Mode::TcpRr => self.flows,
+            Mode::TcpCrr => 2 * self.flows,
+        }
+    }
+
+    /// Adds them to the private parameters.
+    pub fn write(&self, private: &mut Value) {
+        private["mode"] = self.mode.name().into();
+        private["flows"] = self.flows.into();
+        private["request"] = self.request.into();
+        private["response"] = self.response.into();
+    }
+
+    /// Reads them from the parameters of a client; `None`: it requests streams.
+    ///
+    /// # Errors
+    /// An unknown mode, or a number out of bounds, with the bounds as text.
+    pub fn read(parameters: &Parameters) -> Result<Option<Self>, (ErrorCode, String)> {
+        let Some(private) = &parameters.private else {
+            return Ok(None);
+        };
+        let mode = match &private["mode"] {
+            Value::Null => return Ok(None),
+            mode => mode,
+        };
+        let mode = [Mode::TcpRr, Mode::TcpCrr]
+            .into_iter()
+            .find(|known| mode.as_str() == Some(known.name()))
+            .ok_or_else(|| (ErrorCode::RECEIVE_PARAMETERS, "an unknown mode".into()))?;
+        let number = |key: &str, limit: u32, code| {
+            let number = private[key].as_u64().unwrap_or(0);
+            let is_within = (1..=u64::from(limit)).contains(&number);
+            let text = || format!("{key} {number}, limit {limit}");
+            is_within
+                .then_some(number as u32)
+                .ok_or_else(|| (code, text()))
+        };
+        Ok(Some(Self {
+            mode,
+            flows: number("flows", MAX_FLOWS, ErrorCode::NUM_STREAMS)?,
+            request: number("request", MAX_SIZE, ErrorCode::BLOCK_SIZE)?,
+            response: number("response", MAX_SIZE, ErrorCode::BLOCK_SIZE)?,
+        }))
+    }
+}
+
+/// Number of responses that a server sent, in its private results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Responses(pub u64);
+
+impl Responses {
+    /// The private results.
+    #[must_use]
+    pub fn to_json(self) -> Value {
+        json!({"responses": self.0})
+    }
+
+    /// Reads private results.
+    #[must_use]
+    pub fn from_json(private: &Value) -> Option<Self> {
+        private["responses"].as_u64().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(private: Value) -> Result<Option<Transactions>, (ErrorCode, String)> {
+        Transactions::read(&Parameters {
+            private: Some(private),
+            ..Parameters::default()
+        })
+    }
+
+    #[test]
+    fn transactions_are_read_as_they_were_written() {
+        let transactions = Transactions {
+            mode: Mode::TcpCrr,
+            flows: 5000,
+            request: 1,
+            response: 1000,
+        };
+        let mut private = json!({"version": 1});
+        assert_eq!(read(private.clone()), Ok(None));
+        transactions.write(&mut private);
+        assert_eq!(read(private), Ok(Some(transactions)));
+    }
+
+    #[test]
+    fn unknown_mode_and_numbers_out_of_bounds_are_refused() {
+        let asked = |mode: Value, flows: Value, request: Value| {
+            read(json!({"mode": mode, "flows": flows, "request": request, "response": 1}))
+        };
+        for refused in [
+            asked(json!("udp_rr"), json!(1), json!(1)),
+            asked(json!(7), json!(1), json!(1)),
+            asked(json!("tcp_rr"), json!(0), json!(1)),
+            asked(json!("tcp_rr"), json!(MAX_FLOWS + 1), json!(1)),
+            asked(json!("tcp_rr"), json!(-1), json!(1)),
+            asked(json!("tcp_rr"), json!(1), json!(u64::MAX)),
+            asked(json!("tcp_rr"), json!(1), json!("1")),
+        ] {
+            assert!(refused.is_err(), "{refused:?}");
+        }
+        let (_, text) = asked(json!("tcp_rr"), json!(9999), json!(1)).unwrap_err();
+        assert_eq!(text, "flows 9999, limit 8192");
+    }
+}

@@ -1,0 +1,67 @@
+//! Request/response and connect/request/response rates over many connections (neper's `tcp_rr` and
+//! `tcp_crr`).
+//!
+//! Control connection, admission and results are those of other tests. Each end runs all
+//! connections of a test in one thread, as an event loop: memory and threads do not grow with them
+//! but for the sockets. Each connection has one transaction at a time, so the load adapts to the
+//! answers (a closed loop): the latencies are those at that load, not those of arrivals at a rate.
+//!
+//! | file | content |
+//! |---|---|
+//! | `client.rs` | a whole test as client |
+//! | `connection.rs` | one connection of a client |
+//! | `outcome.rs` | results of a test |
+//! | `server.rs` | one test of a server |
+//! | `flow.rs` | one connection of a server |
+
+mod client;
+mod connection;
+mod flow;
+mod outcome;
+pub(super) mod server;
+
+use std::io;
+
+use mio::{Poll, Token};
+
+use crate::system::fd::AsFd;
+
+pub use client::{Notice, run};
+pub use outcome::{ServedTransactions, TransactionInterval, TransactionOutcome};
+
+/// Token of the control connection. Those of the connections are their places.
+const CONTROL: Token = Token(usize::MAX);
+
+/// Maximum number of events taken at a time.
+const EVENTS: usize = 1024;
+
+/// Bytes of the buffer that all connections of a test read into.
+const SCRATCH: usize = 64 << 10;
+
+/// Adds a descriptor that is read when it is ready.
+fn add_reader(poll: &Poll, descriptor: &impl AsFd, token: Token) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&descriptor.as_fd());
+        let source = &mut mio::unix::SourceFd(&descriptor);
+        poll.registry()
+            .register(source, token, mio::Interest::READABLE)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (poll, descriptor, token);
+        let text = "request/response tests are not available on this system";
+        Err(io::Error::new(io::ErrorKind::Unsupported, text))
+    }
+}
+
+/// Waits for events; an interruption is none.
+fn wait(poll: &mut Poll, events: &mut mio::Events, longest: std::time::Duration) -> io::Result<()> {
+    match poll.poll(events, Some(longest)) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            events.clear();
+            Ok(())
+        }
+        polled => polled,
+    }
+}

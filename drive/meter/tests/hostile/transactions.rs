@@ -1,0 +1,188 @@
+//! Requests and responses: connections, memory, rate and work that a client can ask for.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::{Duration, Instant};
+
+use gigatcp_meter::tester::{Admission, ServerConfig};
+use gigatcp_protocol::iperf3::{ErrorCode, Limits, MAX_FLOWS, MAX_SIZE, State};
+use serde_json::{Value, json};
+
+use super::common::{LOCALHOST, Running};
+use super::stranger::{Stranger, server};
+
+/// Maximum wait for something that happens at once.
+const SOON: Duration = Duration::from_secs(5);
+
+fn transactions(mode: &str, flows: u32, request: u32, response: u32) -> Value {
+    json!({"tcp": true, "time": 30, "parallel": 1,
+        "gigatcp": {"mode": mode, "flows": flows, "request": request, "response": response}})
+}
+
+/// Starts a test with all its connections.
+fn start(server: &Running, parameters: &Value, flows: usize) -> (Stranger, Vec<TcpStream>) {
+    let mut stranger = Stranger::requests(server, parameters);
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let streams = stranger.open_streams(server, flows);
+    stranger.await_start();
+    (stranger, streams)
+}
+
+/// Whether the server has closed a connection.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    match stream.read(&mut [0; 64]) {
+        Ok(length) => length == 0,
+        Err(error) => error.kind() == ErrorKind::ConnectionReset,
+    }
+}
+
+#[test]
+fn transactions_beyond_the_limits_of_a_test_are_refused() {
+    let limited = Admission {
+        memory: Some(64 << 20),
+        ..Admission::default()
+    };
+    let server = server(limited);
+    for (parameters, code) in [
+        (
+            transactions("tcp_rr", MAX_FLOWS + 1, 1, 1),
+            ErrorCode::NUM_STREAMS,
+        ),
+        (
+            transactions("tcp_rr", 1, MAX_SIZE + 1, 1),
+            ErrorCode::BLOCK_SIZE,
+        ),
+        (transactions("tcp_rr", 1, 1, 0), ErrorCode::BLOCK_SIZE),
+        (
+            transactions("udp_rr", 1, 1, 1),
+            ErrorCode::RECEIVE_PARAMETERS,
+        ),
+        // 36 KiB for each connection.
+        (transactions("tcp_rr", 2000, 1, 1), ErrorCode::BUFFER_SIZE),
+    ] {
+        let mut stranger = Stranger::requests(&server, &parameters);
+        let expected = (State::ServerError, Some(code.0));
+        assert_eq!(stranger.answer(), Some(expected), "{parameters}");
+    }
+}
+
+#[test]
+fn source_has_at_most_half_of_the_connections_of_all_tests() {
+    let server = server(Admission {
+        connections: 20,
+        ..Admission::default()
+    });
+    let mut refused = Stranger::requests(&server, &transactions("tcp_rr", 11, 1, 1));
+    let code = ErrorCode::NUM_STREAMS.0;
+    assert_eq!(refused.answer(), Some((State::ServerError, Some(code))));
+    let from = |last| Ipv4Addr::new(127, 0, 0, last);
+    let all = transactions("tcp_crr", 5, 1, 1);
+    let mut first = Stranger::requests_from(from(1), &server, &all);
+    assert_eq!(first.state(), State::CreateStreams);
+    let mut second = Stranger::requests_from(from(1), &server, &all);
+    server.wait_for(1);
+    let mut other = Stranger::requests_from(from(2), &server, &all);
+    assert_eq!(other.state(), State::CreateStreams);
+    drop(first);
+    assert_eq!(second.state(), State::CreateStreams);
+}
+
+#[test]
+fn connections_beyond_the_flows_are_closed() {
+    let server = server(Admission::default());
+    let (stranger, mut streams) = start(&server, &transactions("tcp_rr", 2, 1, 1), 2);
+    for mut stream in stranger.open_streams(&server, 3) {
+        assert!(is_closed(&mut stream));
+    }
+    for stream in &mut streams {
+        stream.write_all(&[0; 3]).unwrap();
+        stream.read_exact(&mut [0; 3]).unwrap();
+    }
+    // Of connections for one transaction each, as many wait as may be used; the rest is closed.
+    let (stranger, mut streams) = start(&server, &transactions("tcp_crr", 2, 1, 1), 2);
+    for stream in &mut streams {
+        stream.write_all(&[0]).unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    let mut waiting = stranger.open_streams(&server, 4);
+    for stream in &mut waiting[2..] {
+        assert!(is_closed(stream));
+    }
+    // One that waits is served once another is closed.
+    drop(streams.pop());
+    waiting[0].write_all(&[0]).unwrap();
+    waiting[0].read_exact(&mut [0]).unwrap();
+}
+
+/// 64 KiB for each byte that it sends, of which it reads nothing.
+#[test]
+fn client_that_floods_and_does_not_read_can_end_its_test_and_delays_no_other() {
+    let server = server(Admission::default());
+    let (mut stranger, streams) = start(&server, &transactions("tcp_rr", 8, 1, MAX_SIZE), 8);
+    let flood: Vec<u8> = vec![0; 64 << 10];
+    for mut stream in &streams {
+        stream.set_nonblocking(true).unwrap();
+        while stream.write(&flood).is_ok() {}
+    }
+    let begun = Instant::now();
+    let (_other, mut streams_of_other) = start(&server, &transactions("tcp_rr", 1, 1, 1), 1);
+    streams_of_other[0].write_all(&[0]).unwrap();
+    streams_of_other[0].read_exact(&mut [0]).unwrap();
+    stranger.send_state(State::TestEnd);
+    assert_eq!(stranger.state(), State::ExchangeResults);
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+}
+
+/// Messages of one byte cost the headers of their segments.
+#[test]
+fn responses_are_paid_from_the_total_rate() {
+    const RATE: u64 = 2_000_000;
+    let server = server(Admission {
+        limits: Limits {
+            total_rate: RATE,
+            ..Limits::default()
+        },
+        ..Admission::default()
+    });
+    let mut parameters = transactions("tcp_rr", 2, 1, 1);
+    let mut refused = Stranger::requests(&server, &parameters);
+    let code = ErrorCode::TOTAL_RATE.0;
+    assert_eq!(refused.answer(), Some((State::ServerError, Some(code))));
+    parameters["bandwidth"] = RATE.into();
+    let (_stranger, mut streams) = start(&server, &parameters, 2);
+    let begun = Instant::now();
+    let mut responses = 0;
+    while begun.elapsed() < Duration::from_millis(500) {
+        for stream in &mut streams {
+            // More than the rate carries, at once.
+            stream.write_all(&[0; 1000]).unwrap();
+            stream.read_exact(&mut [0; 1000]).unwrap();
+            responses += 1000;
+        }
+    }
+    // A request and its response are 242 bytes; a read of many is paid before the next one.
+    let paid = responses * 242 * 8;
+    let limit = RATE as f64 * (begun.elapsed().as_secs_f64() + 0.2) + 2.0 * 1000.0 * 242.0 * 8.0;
+    assert!(
+        paid as f64 <= limit,
+        "{responses} responses in {:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn test_whose_connections_do_not_come_is_ended() {
+    let server = Running::start(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        admission: Admission::default(),
+        ..ServerConfig::default()
+    });
+    let mut stranger = Stranger::requests(&server, &transactions("tcp_rr", 2, 1, 1));
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let _one = stranger.open_streams(&server, 1);
+    stranger.control.set_read_timeout(Some(3 * SOON)).unwrap();
+    let code = ErrorCode::STREAM_ACCEPT.0;
+    assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
+}

@@ -1,0 +1,176 @@
+//! One-way delays against a reflector of STAMP, as text and JSON (`--mode stamp`).
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use gigatcp_meter::tester::stamp::{self, StampOutcome};
+use gigatcp_meter::tester::{OneWayDelay, Request, Role, TestError};
+use gigatcp_report::number;
+use gigatcp_report::why::answer::labeled;
+use serde_json::{Value, json};
+
+use super::settings::Settings;
+use super::{Arguments, Format, native, request, sums};
+use crate::commands::Outcome;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+
+/// Schema of the JSON.
+const SCHEMA: &str = "gigatcp-stamp/1";
+
+/// Runs the test.
+pub(super) fn run(
+    arguments: &Arguments,
+    settings: &Settings,
+    request: &Request,
+) -> Result<Outcome, Failure> {
+    let length = arguments.length.map_or(0, gigatcp_units::Bytes::as_u64);
+    if length > 9000 {
+        return Err(
+            Failure::new("a packet of STAMP has at most 9000 bytes (-l)")
+                .effect("nothing was measured"),
+        );
+    }
+    let interval = Duration::from_nanos(settings.stamp_interval.as_nanos());
+    let interrupt = Interrupt::listen()?;
+    let stops = || interrupt.signal().is_some();
+    let measured = match stamp::run(request, interval, length as usize, &stops) {
+        Ok(measured) => measured,
+        Err(error) => return failed(arguments, request, &error, &interrupt),
+    };
+    match arguments.format {
+        Format::Json => output::print_json(&value(&measured))?,
+        _ => output::print(&text(&measured))?,
+    }
+    Ok(match interrupt.signal() {
+        Some(signal) => Outcome::Interrupted(signal),
+        None => Outcome::Done,
+    })
+}
+
+/// Reports that nothing was measured; as JSON if that is the output format.
+fn failed(
+    arguments: &Arguments,
+    request: &Request,
+    error: &TestError,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
+    let failure = match (error, interrupt.signal()) {
+        (TestError::Stopped, Some(signal)) => return Ok(Outcome::Interrupted(signal)),
+        (TestError::NoAnswer { to, .. }, _) => Failure::new(format!("{to} reflected no packet"))
+            .effect("nothing was measured")
+            .hint(format!(
+                "`gigatcp server --stamp` on {} reflects; or name another reflector's port with --port",
+                request.host
+            )),
+        _ => request::failure(request, error),
+    };
+    if arguments.format != Format::Json {
+        return Err(failure);
+    }
+    output::print_json(&native::error(request, error))?;
+    failure.say();
+    Ok(Outcome::Missed)
+}
+
+/// Returns the answer.
+fn text(measured: &StampOutcome) -> String {
+    let lost = measured.sent - measured.received;
+    let mut text = format!(
+        "STAMP to {}:{}, {} of {} bytes: {:.1} % lost, RTT {}\n",
+        measured.host,
+        measured.port,
+        number::counted(measured.sent, "packet"),
+        measured.length,
+        sums::percent(lost.cast_signed(), measured.sent),
+        rtt_text(measured),
+    );
+    for (role, delay) in [
+        (Role::Sender, &measured.there),
+        (Role::Receiver, &measured.back),
+    ] {
+        if let Some(delay) = delay {
+            text.push_str(&labeled("Delay", &native::delay_facts(role, delay)));
+        }
+    }
+    text.push_str(&labeled("Packets", &packets_text(measured)));
+    text.push_str(&labeled("Clocks", &clocks_text(measured)));
+    text
+}
+
+/// `p50 20.10, p99 20.40, max 25.00 ms`.
+fn rtt_text(measured: &StampOutcome) -> String {
+    let ms = |share| {
+        measured
+            .rtts
+            .quantile(share)
+            .map_or(0.0, |time| time.as_nanos() as f64 / 1e6)
+    };
+    let max = measured.rtts.max().as_nanos() as f64 / 1e6;
+    format!("p50 {:.3}, p99 {:.3}, max {max:.3} ms", ms(0.5), ms(0.99))
+}
+
+fn packets_text(measured: &StampOutcome) -> String {
+    let mut text = format!("{} lost", measured.sent - measured.received);
+    match measured.lost_there_and_back {
+        Some([there, back]) => {
+            let _ = write!(text, " ({there} on the way there, {back} on the way back)");
+        }
+        None if measured.received < measured.sent => {
+            text.push_str(" (the reflector is stateless, so the direction is unknown)");
+        }
+        None => {}
+    }
+    let _ = write!(
+        text,
+        ", {} reordered, {} duplicated",
+        measured.reordered, measured.duplicates
+    );
+    if let Some(ttl) = measured.ttl {
+        let _ = write!(text, "; TTL {ttl} at the reflector");
+    }
+    text
+}
+
+fn clocks_text(measured: &StampOutcome) -> String {
+    let claim = match measured.is_synchronized {
+        true => "the reflector says that its clock is synchronized",
+        false => "the reflector does not say that its clock is synchronized",
+    };
+    let Some(delay) = &measured.there else {
+        return claim.to_owned();
+    };
+    format!(
+        "offset {:+.3} ms, estimated for equal minimum delays of both directions; {claim}",
+        delay.offset * 1000.0
+    )
+}
+
+fn value(measured: &StampOutcome) -> Value {
+    let micros = |time: gigatcp_units::Duration| time.as_nanos() as f64 / 1e3;
+    let quantile = |share| measured.rtts.quantile(share).map(micros);
+    let delay = |delay: &Option<OneWayDelay>| delay.as_ref().map(native::delay_value);
+    json!({
+        "schema": SCHEMA,
+        "host": measured.host,
+        "port": measured.port,
+        "packet_bytes": measured.length,
+        "sent": measured.sent,
+        "received": measured.received,
+        "lost_there": measured.lost_there_and_back.map(|lost| lost[0]),
+        "lost_back": measured.lost_there_and_back.map(|lost| lost[1]),
+        "reordered": measured.reordered,
+        "duplicates": measured.duplicates,
+        "rtt_us": {
+            "p50": quantile(0.5),
+            "p90": quantile(0.9),
+            "p99": quantile(0.99),
+            "max": micros(measured.rtts.max()),
+        },
+        "delay_there": delay(&measured.there),
+        "delay_back": delay(&measured.back),
+        "reflector_is_synchronized": measured.is_synchronized,
+        "ttl": measured.ttl,
+    })
+}
