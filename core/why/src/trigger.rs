@@ -176,7 +176,7 @@ fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     idle.max() >= Some((m.base * 2).max(Duration::from_millis(200)))
 }
 
-/// Whether the sending host did not run: what it sent again had been acknowledged, and its timer had
+/// Whether the sending host did not run: what it retransmitted had been acknowledged, and its timer had
 /// not expired in the silence before, as it does where ACKs are lost.
 fn is_host_stalled(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let is_answered = episode.needless * 2 > episode.again;

@@ -190,7 +190,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Notes that `answer` acknowledges our SYN, and its data up to `ack`.
-    /// A cookie that was not asked for is ignored.
+    /// A cookie without a request is ignored.
     pub(super) fn note_fast_open_answer(&mut self, ack: u64, answer: &Segment<P>) {
         let has_asked = self
             .fast_open

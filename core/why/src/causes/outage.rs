@@ -67,7 +67,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     }
 }
 
-/// Whether most of what was sent again had arrived, or the data after the silence had been sent in it.
+/// Whether most of what was retransmitted had arrived, or the data after the silence had been sent in
+/// it.
 fn is_held(m: &Measures<'_>, attributed: &Attributed) -> bool {
     let list = &m.sender_view.episodes.list;
     let episodes = attributed

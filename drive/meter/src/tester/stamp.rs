@@ -58,14 +58,14 @@ pub struct StampOutcome {
     pub duplicates: u64,
     /// Answers to packets before that of the last answer.
     pub reordered: u64,
-    /// Packets lost on the way there, and on the way back, before the last answered packet; `None`:
+    /// Packets lost towards the reflector, and from it, before the last answered packet; `None`:
     /// the reflector does not count (it is stateless), or nothing was lost.
     pub lost_there_and_back: Option<[u64; 2]>,
     /// Round-trip times without the time at the reflector.
     pub rtts: Histogram<7>,
-    /// Delays of the way there.
+    /// Delays towards the reflector.
     pub there: Option<OneWayDelay>,
-    /// Delays of the way back.
+    /// Delays from the reflector.
     pub back: Option<OneWayDelay>,
     /// Whether the reflector says that its clock is synchronized to UTC.
     pub is_synchronized: bool,

@@ -78,9 +78,8 @@ impl Flow {
         for _ in 0..MAX_CALLS {
             let called = match self.owed {
                 0 if is_empty => return Ok(step),
-                0 => self.read(messages).map(|read| {
+                0 => self.read(messages).inspect(|&read| {
                     is_empty = read < messages.scratch.len();
-                    read
                 }),
                 _ => self.write(messages, &mut step.responses),
             };

@@ -395,6 +395,15 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
         _ => PingSet::None,
     };
     request.measures_capacity = !arguments.no_probe;
+    set_own_end(&mut request, arguments, settings);
+    if arguments.ndt7 {
+        set_url(&mut request)?;
+    }
+    Ok(request)
+}
+
+/// Where the client's own sockets and threads are.
+fn set_own_end(request: &mut Request, arguments: &Arguments, settings: &Settings) {
     request.processor = arguments.affinity.map(|affinity| affinity.client);
     request.bind = arguments.bind;
     request.bind_dev.clone_from(&settings.bind_dev);
@@ -404,10 +413,6 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
         (_, true) => Some(false),
         _ => None,
     };
-    if arguments.ndt7 {
-        set_url(&mut request)?;
-    }
-    Ok(request)
 }
 
 fn std_time(length: Duration) -> time::Duration {

@@ -115,7 +115,7 @@ fn packets_text(measured: &StampOutcome) -> String {
     let mut text = format!("{} lost", measured.sent - measured.received);
     match measured.lost_there_and_back {
         Some([there, back]) => {
-            let _ = write!(text, " ({there} on the way there, {back} on the way back)");
+            let _ = write!(text, " ({there} towards the reflector, {back} from it)");
         }
         None if measured.received < measured.sent => {
             text.push_str(" (the reflector is stateless, so the direction is unknown)");
