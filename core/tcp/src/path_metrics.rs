@@ -7,11 +7,12 @@
 //! * SRTT and RTTVAR count from the end of the handshake, whose own sample is then a later one (RFC
 //!   6298 (2.3)). The timeout of the SYN does not change. A longer RTT replaces the one known, a
 //!   shorter one moves it by 1/8, as a smaller RTTVAR does by 1/4.
-//! * ssthresh is the first one, unless the configuration has another.
-//! * The path MTU is the first estimate, for the time that an estimate by ICMP is valid
-//!   (`pmtu_raise`).
+//! * ssthresh, in segments, is the first one, unless the configuration has another.
+//! * The path MTU is the first estimate, for as long as an estimate by ICMP is valid (`pmtu_raise`)
+//!   since it fell: a connection that begins with it does not prolong it.
 //!
-//! A connection that timed out removes the entry: what was known no longer holds. A connection
+//! A connection that timed out, or ends while its timer is backed off, removes the entry: what was
+//! known no longer holds. A connection
 //! stores none of this. What it begins with is in its [`TransportConfig`], which it
 //! shares with others as long as nothing is known of its peer.
 //!
@@ -35,18 +36,16 @@ const MAX_ADDRESSES: usize = 1024;
 /// Age at which an entry is no longer used (Linux `TCP_METRICS_TIMEOUT`).
 const MAX_AGE: Duration = Duration::from_secs(3600);
 
-/// Octets of the headers of IPv4 and TCP without options.
-const HEADERS: u32 = 40;
-
 /// What is known of the path to an address.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// Time of the last connection's end.
     at: Instant,
     rtt: EarlierRtt,
-    ssthresh: Option<Bytes>,
-    /// Size of packets in octets, if the path takes smaller ones than the interface.
-    mtu: Option<u32>,
+    /// In segments; `None` if none was lost.
+    ssthresh: Option<u32>,
+    /// Size of packets in octets, if the path takes smaller ones than both hosts, and when it fell.
+    mtu: Option<(u32, Instant)>,
 }
 
 /// What connections of a host have learned of the paths to their peers.
@@ -79,14 +78,16 @@ impl<A: Ord + Copy> PathMetrics<A> {
         if !transport.profile.opening.shares_path_metrics {
             return;
         }
-        if connection.failure() == Some(Failure::TimedOut) {
+        let info = connection.info();
+        if connection.failure() == Some(Failure::TimedOut) || info.backoff > 0 {
             self.remove(remote);
             return;
         }
-        self.add(now, remote, transport.mtu, &connection.info());
+        self.add(now, remote, connection.packet_limit(), &info);
     }
 
-    fn add(&mut self, now: Instant, remote: A, interface_mtu: u32, info: &Info) {
+    /// Both hosts take packets of `limit` octets.
+    fn add(&mut self, now: Instant, remote: A, limit: u32, info: &Info) {
         let (Some(srtt), Some(rttvar)) = (info.srtt, info.rttvar) else {
             return;
         };
@@ -96,13 +97,19 @@ impl<A: Ord + Copy> PathMetrics<A> {
             oldest.and_then(|(_, address)| self.paths.remove(&address));
         }
         let measured = EarlierRtt { srtt, rttvar };
+        let segments = info.ssthresh.as_u64() / u64::from(info.smss.max(1));
+        let fell = |mtu: u32| {
+            let known = earlier.and_then(|path| path.mtu);
+            known.filter(|known| known.0 == mtu).unwrap_or((mtu, now))
+        };
         let path = Path {
             at: now,
             rtt: earlier.map_or(measured, |path| merged(path.rtt, measured)),
-            ssthresh: Some(info.ssthresh)
-                .filter(|ssthresh| *ssthresh != Bytes::MAX)
+            // RFC 5681 (4): no less than two segments. LEDBAT's is lower, and no measurement.
+            ssthresh: (info.ssthresh != Bytes::MAX && segments >= 2)
+                .then(|| segments.try_into().unwrap_or(u32::MAX))
                 .or(earlier.and_then(|path| path.ssthresh)),
-            mtu: Some(info.path_mtu).filter(|mtu| *mtu < interface_mtu),
+            mtu: Some(info.path_mtu).filter(|mtu| *mtu < limit).map(fell),
         };
         self.paths.insert(remote, path);
         self.by_age.insert((now, remote));
@@ -124,14 +131,11 @@ impl<A: Ord + Copy> PathMetrics<A> {
         let mut own = TransportConfig::clone(&transport);
         own.profile.timer.earlier_rtt = Some(path.rtt);
         if own.initial_ssthresh.is_none() {
-            let segment = u64::from(own.mtu.saturating_sub(HEADERS).max(1));
-            // RFC 5681 (4): no less than two segments.
-            let segments = |ssthresh: Bytes| (ssthresh.as_u64() / segment).max(2);
-            let ssthresh = path.ssthresh.map(segments);
-            own.initial_ssthresh = ssthresh.map(|count| count.try_into().unwrap_or(u32::MAX));
+            own.initial_ssthresh = path.ssthresh;
         }
-        let is_mtu_valid = now.saturating_since(path.at) < own.profile.path_mtu.pmtu_raise;
-        if let Some(mtu) = path.mtu.filter(|_| is_mtu_valid) {
+        let raise = own.profile.path_mtu.pmtu_raise;
+        let is_valid = |fell: Instant| now.saturating_since(fell) < raise;
+        if let Some((mtu, _)) = path.mtu.filter(|(_, fell)| is_valid(*fell)) {
             own.profile.path_mtu.route_mtu = mtu;
         }
         own.into()
@@ -218,10 +222,13 @@ mod tests {
         let mut metrics = PathMetrics::default();
         let small = Info {
             path_mtu: 1280,
-            ssthresh: Bytes::new(14_600),
+            ssthresh: Bytes::new(14_480),
+            smss: 1448,
             ..info(80)
         };
         metrics.add(at(0), 1, 1500, &small);
+        // A connection that began with both leaves them as they were.
+        metrics.add(at(9), 1, 1500, &small);
         let raise = sharing().profile.path_mtu.pmtu_raise;
         let mtu = |now| {
             metrics
@@ -231,10 +238,10 @@ mod tests {
                 .route_mtu
         };
         assert_eq!((mtu(at(0) + raise - ms(1)), mtu(at(0) + raise)), (1280, 0));
-        let ssthresh = metrics.prepare(at(3599), 1, sharing()).initial_ssthresh;
+        let ssthresh = metrics.prepare(at(3608), 1, sharing()).initial_ssthresh;
         assert_eq!(ssthresh, Some(10));
-        assert_eq!(srtt(&metrics, at(3599), 1), Some(ms(80)));
-        assert_eq!(srtt(&metrics, at(3600), 1), None);
+        assert_eq!(srtt(&metrics, at(3608), 1), Some(ms(80)));
+        assert_eq!(srtt(&metrics, at(3609), 1), None);
     }
 
     #[test]

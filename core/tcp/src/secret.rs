@@ -60,6 +60,9 @@ impl Secret {
         Self(octets)
     }
 
+    /// No secret: that of the endpoint replaces it.
+    pub(crate) const UNSET: Self = Self([0; 16]);
+
     /// SipHash-2-4 of addresses, without a label: for a secret without another use.
     #[cfg(feature = "fast-open")]
     pub(crate) fn sip_hash_of(&self, addresses: [IpAddr; 2]) -> u64 {

@@ -203,8 +203,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     fn is_held_back(&self, moment: &Moment<'_, '_, '_>) -> bool {
         let silence = moment.round().spent_in(State::Idle);
         let least = (self.m.base * 2).max(Duration::from_millis(200));
-        let late = self.m.data_delay(moment.index);
-        !self.m.view.is_near_sender() && silence >= least && late >= Some(silence / 2)
+        silence >= least && self.m.has_held_data(moment.index, silence)
     }
 
     /// Whether a standing queue is one of ACKs.

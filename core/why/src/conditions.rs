@@ -15,7 +15,7 @@ use crate::causes::{mss_clamped::are_messages, place};
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
 use crate::measures::{Measures, per_second, ratio};
 use crate::round::State;
-use crate::trigger::{has_stopped_reader, meets_none, meets_queue};
+use crate::trigger::{has_stopped_reader, is_peer_unanswered, meets_none, meets_queue};
 
 /// A condition, and how it is tested.
 pub struct Condition {
@@ -191,7 +191,7 @@ conditions! {
             let is_waiting = !matches!(moment.state, State::Full | State::Slack);
             Some(is_waiting || moment.m().after[moment.index].is_some_and(is_of_one))
         };
-    NOTHING_PASSED "nothing-passed" "no later data reported the gap of the last loss event, or its retransmission was lost too: where data passed there was no outage"
+    NOTHING_PASSED "nothing-passed" "no later data reported the gap of the last loss event, or two timers expired in it: where data passed there was no outage"
         Round |moment| {
             let m = moment.m();
             let episode = m.after[moment.index].map(|index| &m.sender_view.episodes.list[index]);
@@ -217,7 +217,7 @@ conditions! {
         Connection |facts| {
             let is_told = facts.m.ignored_mtu().is_some();
             let peer = facts.m.receiver();
-            let is_peer_answered = peer.data_packets() > 0 && peer.retransmitted_segments() == 0;
+            let is_peer_answered = peer.data_packets() > 0 && !is_peer_unanswered(facts.m);
             Some(is_told || facts.small_acked || is_peer_answered)
         };
 

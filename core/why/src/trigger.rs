@@ -176,11 +176,11 @@ fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     idle.max() >= Some((m.base * 2).max(Duration::from_millis(200)))
 }
 
-/// Whether the sending host did not run: what it retransmitted had been acknowledged, and its timer had
-/// not expired in the silence before, as it does where ACKs are lost.
+/// Whether the sending host did not run: what it retransmitted had been acknowledged near it, and its
+/// timer expired no more than once, as it does again and again where ACKs are lost.
 fn is_host_stalled(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let is_answered = episode.needless * 2 > episode.again;
-    m.view != CapturePoint::Receiver && is_answered && episode.timeouts <= 1
+    m.view.is_near_sender() && is_answered && episode.timeouts <= 1
 }
 
 /// Whether a gap was reported before an episode: by duplicate ACKs or SACK, or by packets out of
@@ -213,7 +213,7 @@ fn is_black_hole(m: &Measures<'_>) -> bool {
 
 /// Whether the peer repeats its own data and acknowledges none of ours: the ACKs, which are small,
 /// do not arrive either.
-fn is_peer_unanswered(m: &Measures<'_>) -> bool {
+pub(crate) fn is_peer_unanswered(m: &Measures<'_>) -> bool {
     m.rounds.iter().all(|round| round.acked == 0) && m.receiver().retransmitted_segments() >= 2
 }
 
@@ -261,8 +261,8 @@ fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let is_whole = episode.row * 10 >= episode.flight * 9 && !episode.is_reported;
     let is_silent = (episode.timeouts > 0 && is_quiet) || follows_silence(m, episode);
     // What a full queue drops of a burst is its tail, and the first retransmission of it arrives.
-    let is_tail = episode.timeouts == 1
-        && queue_met(m, episode).is_some_and(|queue| queue * 2 >= m.queue_max);
+    let is_full = |queue: Duration| queue >= m.queue_step && queue * 2 >= m.queue_max;
+    let is_tail = episode.timeouts == 1 && queue_met(m, episode).is_some_and(is_full);
     let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent && !is_tail;
     let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1) && is_quiet;
     is_lost && !episode.is_repeated() || is_long && recovers(m, episode)

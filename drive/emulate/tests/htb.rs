@@ -69,12 +69,13 @@ const fn class(parent: Option<u64>, rate: u64, ceil: u64, prio: u64, dscp: Optio
 fn emulated() -> QueueConfig {
     let discipline = queue::find("htb").unwrap();
     let mbit = |mbit: u64| Value::Rate(Rate::from_bps(mbit * 1_000_000));
-    let settings = |class: &Class| {
+    let settings = |(class, number): (&Class, u64)| {
+        let is_leaf = CLASSES.iter().all(|child| child.parent != Some(number));
         let values = [
             ("parent", class.parent.map(Value::Count)),
             ("rate", Some(mbit(class.rate))),
             ("ceil", Some(mbit(class.ceil))),
-            ("prio", Some(Value::Count(class.prio))),
+            ("prio", is_leaf.then_some(Value::Count(class.prio))),
             ("dscp", class.dscp.map(Value::Count)),
         ];
         let mut settings = Settings::new();
@@ -89,7 +90,7 @@ fn emulated() -> QueueConfig {
     };
     QueueConfig {
         discipline,
-        classes: CLASSES.iter().map(settings).collect(),
+        classes: CLASSES.iter().zip(1..).map(settings).collect(),
         ..QueueConfig::default()
     }
 }

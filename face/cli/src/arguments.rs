@@ -152,7 +152,7 @@ const TEST_GROUPS: [(&str, &[&str]); 5] = [
     (
         "Hosts and addresses",
         &[
-            "protocol", "ndt7", "version4", "version6", "bind", "affinity", "stack",
+            "protocol", "ndt7", "mptcp", "version4", "version6", "bind", "affinity", "stack",
         ],
     ),
     (
@@ -170,7 +170,7 @@ const TEST_GROUPS: [(&str, &[&str]); 5] = [
     (
         "Measurement",
         &[
-            "omit", "interval", "latency", "no-probe", "rrul", "steady", "whatif",
+            "mode", "omit", "interval", "latency", "no-probe", "rrul", "steady", "whatif",
         ],
     ),
     ("Repeated tests", &["until", "repeat"]),

@@ -209,8 +209,8 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether there is memory for an arrival, if packets count. A buffer that may grow and is
-    /// exceeded grows to what is used, up to its maximum (Linux `tcp_clamp_window`). Its window
-    /// stays: small packets exceed the memory, not the window.
+    /// exceeded grows to what is used, up to its maximum (the first half of Linux `tcp_clamp_window`;
+    /// the second, which lowers the window of a buffer that is still exceeded, is left out).
     pub(super) fn has_memory(&mut self, now: Instant) -> bool {
         let most = self.transport.profile.buffers.receive_buffer_max;
         if self.buffers.receive.is_some() && self.window.grow_to_used(most) {

@@ -95,7 +95,7 @@ pub struct Info {
     pub send_quantum: Bytes,
     /// Octets written and not yet sent (`tcpi_notsent_bytes`).
     pub unsent: Bytes,
-    /// Whether the receiver accepted data in a SYN, in either direction (`TCPI_OPT_SYN_DATA`).
+    /// Whether the receiver accepted all data in a SYN, in either direction (`TCPI_OPT_SYN_DATA`).
     pub syn_text_taken: bool,
     /// Whether SACK is in use.
     pub sack: bool,

@@ -396,7 +396,7 @@ impl<P: Payload> Connection<P> {
         }
         // A timeout's own retransmission is not paced (Linux `tcp_retransmit_timer`): at the low rate
         // of a starved model the timer would run out again before it leaves.
-        let of_timer = self.recovery.owes_retransmission() && self.recovery.phase() == Phase::Loss;
+        let of_timer = self.recovery.owes_retransmission() && self.timers.timeouts_in_a_row > 0;
         if !of_timer && self.is_held_by_pacing(now) {
             return None;
         }

@@ -36,6 +36,11 @@ pub(super) enum ProbeDecision<P> {
 }
 
 impl<P: Payload> Connection<P> {
+    /// Largest packet in octets that both hosts take.
+    pub(crate) fn packet_limit(&self) -> u32 {
+        self.mss_limit + self.path.headers()
+    }
+
     /// Octets of data and options in packets of `mtu` octets.
     pub(super) fn mss_of(&self, mtu: u32) -> u32 {
         let least = self.transport.profile.path_mtu.mss_min;

@@ -29,11 +29,12 @@ pub struct ListenerConfig {
 }
 
 impl From<Arc<TransportConfig>> for ListenerConfig {
+    /// For [`Endpoint::listen`](crate::Endpoint::listen), which sets the secret.
     /// 256 half-open connections, 128 that wait to be accepted, 128 by Fast Open.
     fn from(transport: Arc<TransportConfig>) -> Self {
         Self {
             transport,
-            secret: Secret::new([0; 16]),
+            secret: Secret::UNSET,
             backlog: 256,
             accept_backlog: 128,
             fast_open_backlog: 128,

@@ -100,9 +100,13 @@ pub struct Listener<P> {
 
 impl<P: Payload> Listener<P> {
     /// Returns a listener with empty queues.
+    ///
+    /// # Panics
+    /// If the configuration has no secret: its sequence numbers and cookies could be guessed.
     #[must_use]
     pub fn new(config: ListenerConfig) -> Self {
         let secret = config.secret;
+        assert!(secret != Secret::UNSET, "a listener requires a secret");
         Self {
             isn: IsnGenerator::new(secret),
             cookies: Cookies::new(secret),

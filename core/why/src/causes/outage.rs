@@ -40,7 +40,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         return Explanation {
             subject: format!("a path that held all packets ({})", time(waited)),
             finding: format!(
-                "The path delivered nothing for a while, and then what it had held; that took {}.",
+                "The path delivered nothing for a while, and then what it had held, or the ACKs of \
+                 it; that took {}.",
                 time(waited),
             ),
             evidence,
@@ -79,7 +80,6 @@ fn is_held(m: &Measures<'_>, attributed: &Attributed) -> bool {
         [again + episode.again, spurious + episode.spurious]
     });
     let silence = m.rounds[attributed.round].spent_in(State::Idle);
-    let late = m.data_delay(attributed.round);
-    let is_late = !m.view.is_near_sender() && !silence.is_zero() && late >= Some(silence / 2);
-    spurious * 2 > again || is_late
+    let is_long = silence >= Duration::from_millis(200);
+    spurious * 2 > again || is_long && m.has_held_data(attributed.round, silence)
 }

@@ -86,6 +86,15 @@ impl Measures<'_> {
         (late > self.forward.tick * 2).then_some(late)
     }
 
+    /// Whether the path held the data that came after a `silence` of that round: it was late, and what
+    /// had come before was not.
+    pub fn has_held_data(&self, index: usize, silence: Duration) -> bool {
+        let before = index.checked_sub(1);
+        let usual = before.and_then(|before| self.data_delay(before));
+        let late = self.data_delay(index).unwrap_or_default();
+        !self.view.is_near_sender() && late.saturating_sub(usual.unwrap_or_default()) * 2 >= silence
+    }
+
     /// Delay of ACKs above its minimum, from the receiver to the sender. `None` unless timestamps
     /// show it.
     ///

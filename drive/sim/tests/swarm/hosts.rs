@@ -17,17 +17,6 @@ use gigatcp_wire::{IpVersion, SeqNumber};
 use super::audit::LEAST_MSS;
 use super::draw::Draw;
 
-const RTO_RULES: [&str; 4] = ["rfc793", "jacobson-1987", "jacobson-1988", "rfc6298"];
-
-const ECN_MODES: [&str; 6] = [
-    "off",
-    "passive",
-    "classic",
-    "accurate",
-    "passive-classic",
-    "mixed",
-];
-
 /// Typical packet sizes.
 ///
 /// They are the minimum of IPv4, the size every host must accept, common links, the maximum.
@@ -184,7 +173,11 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "paws_tolerance" => time(draw, Duration::ZERO, ms(200)),
         "rto_initial" => time(draw, ms(200), ms(4000)),
         "rto_min" => time(draw, ms(1), ms(1000)),
-        "rto_rule" => SettingValue::Word(draw.pick(&RTO_RULES)),
+        "rto_rule" | "ecn" | "ecn_option" => {
+            let setting = SETTINGS.iter().find(|setting| setting.name == name);
+            let words: Vec<_> = setting.expect("a setting").words().collect();
+            SettingValue::Word(draw.pick(&words))
+        }
         "kernel_tick" => time(draw, ms(1), ms(10)),
         "rto_tick" => time(draw, ms(1), ms(500)),
         "min_rtt_window" => time(draw, Duration::ZERO, ms(300_000)),
@@ -193,8 +186,6 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "timestamp_tick" => time(draw, ms(1), ms(1000)),
         "tso_win_divisor" => count(draw, 0, 8),
         "pacing_ss_ratio" | "pacing_ca_ratio" => count(draw, 100, 1000),
-        "ecn" => SettingValue::Word(draw.pick(&ECN_MODES)),
-        "ecn_option" => SettingValue::Word(draw.pick(&["off", "due", "always"])),
         "syn_linear_timeouts" => count(draw, 0, 6),
         "prr" if draw.chance(50) => {
             SettingValue::Word(draw.pick(&["rfc9937", "rfc6937-crb", "rfc6937-ssrb"]))

@@ -175,7 +175,9 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
             link.mtu = Some(Bytes::new(mtu));
             (link.notifies_too_big, link.fragments) = (true, true);
         }
-        hold_fragments(world, mtu);
+        if ip == IpVersion::V4 {
+            hold_fragments(world, mtu);
+        }
         for flow in &mut world.flows {
             for host in [&mut flow.sender, &mut flow.receiver] {
                 let profile = &mut host.tcp.transport_mut().profile;

@@ -2,8 +2,9 @@
 //! `tcp_crr`).
 //!
 //! Control connection, admission and results are those of other tests. Each end runs all
-//! connections of a test in one thread, as an event loop: only the sockets grow with their number. Each connection has one transaction at a time, so the load adapts to the
-//! answers (a closed loop): the latencies are those at that load, not those of arrivals at a rate.
+//! connections of a test in one thread, as an event loop: only the sockets grow with their number.
+//! Each connection has one transaction at a time, so the load adapts to the answers (a closed
+//! loop): the latencies are those at that load, not those of arrivals at a rate.
 //!
 //! | file | content |
 //! |---|---|
