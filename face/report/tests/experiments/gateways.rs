@@ -104,7 +104,7 @@ fn a_queue_per_flow_gives_each_its_share_and_drops_most_of_the_packets_of_the_ot
 
 /// Quotes: "A minimum number of packet drops" and "their fair share". Only a queue per flow
 /// protects from a flood. Under PIE it depends on the seed: with this one the flood is in timeouts most
-/// of the time, with five others the nine have 0.18 to 1.0 Mbit/s.
+/// of the time, with four of five others the nine have 0.3 to 0.9 Mbit/s.
 #[test]
 fn a_flood_starves_all_others_but_under_fq_codel() {
     for discipline in ["fifo", "red", "red-ecn", "codel"] {
@@ -125,7 +125,7 @@ fn datagrams_at_a_fixed_rate_keep_it_but_under_fq_codel() {
         let calm = kept(&format!("datagrams-{discipline}"));
         assert!(calm > 0.94, "{discipline}: {calm:.3}");
         let others = rate(&format!("datagrams-{discipline}"), "fair");
-        assert!((4.5..5.7).contains(&others), "{discipline}: {others:.2}");
+        assert!((4.4..5.7).contains(&others), "{discipline}: {others:.2}");
         let others = rate(&format!("datagram-flood-{discipline}"), "fair");
         assert!(others < 0.1 * LINK * 0.9, "{discipline}: {others:.2}");
     }
@@ -174,17 +174,17 @@ fn goodput_and_queueing_delays_are_those_of_the_readme() {
         ("ten-fifo", "fair", 9.40),
         ("greedy-fq-codel", "fair", 8.28),
         ("greedy-fq-codel", "greedy", 1.14),
-        ("flood-pie", "fair", 5.69),
-        ("flood-pie", "greedy", 2.58),
+        ("flood-pie", "fair", 5.67),
+        ("flood-pie", "greedy", 2.88),
         ("flood-fq-codel", "fair", 8.39),
         ("flood-fq-codel", "greedy", 0.89),
         ("many-fq-codel", "fair", 4.71),
         ("many-fq-codel", "many", 4.71),
-        ("datagram-flood-codel", "fair", 0.47),
+        ("datagram-flood-codel", "fair", 0.43),
     ] {
         assert!((rate(series, name) - mbps).abs() < 0.015, "{series}");
     }
-    for (discipline, ms) in DISCIPLINES.iter().zip([78.1, 4.4, 5.8, 7.4, 15.1, 4.2]) {
+    for (discipline, ms) in DISCIPLINES.iter().zip([75.0, 4.5, 5.8, 7.4, 15.1, 4.2]) {
         let hop = &experiment().record_of(&format!("ten-{discipline}")).hops[0];
         let found = hop.queueing_delay_p50_ns.expect("a queue") as f64 / 1e6;
         assert!((found / ms - 1.0).abs() < 0.02, "{discipline}: {found:.2}");
@@ -219,8 +219,8 @@ fn synchronized(series: &str) -> f64 {
 fn red_does_not_break_the_synchronization_of_ten_flows() {
     for (series, share) in [
         ("ten-red", 0.82),
-        ("ten-red-1993", 0.76),
-        ("ten-fifo", 0.60),
+        ("ten-red-1993", 0.83),
+        ("ten-fifo", 0.64),
         ("ten-pie", 0.41),
     ] {
         let found = synchronized(series);
