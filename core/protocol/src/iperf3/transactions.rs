@@ -14,7 +14,7 @@ use alloc::string::String;
 
 use serde_json::{Value, json};
 
-use super::{ErrorCode, Parameters};
+use super::{Direction, ErrorCode, Parameters, Transport};
 
 /// Maximum number of connections of a test.
 pub const MAX_FLOWS: u32 = 8192;
@@ -77,7 +77,7 @@ impl Transactions {
     /// Reads them from the parameters of a client; `None`: it requests streams.
     ///
     /// # Errors
-    /// An unknown mode, or a number out of bounds, with the bounds as text.
+    /// An unknown mode, UDP, another direction, or a number out of bounds, with the bounds as text.
     pub fn read(parameters: &Parameters) -> Result<Option<Self>, (ErrorCode, String)> {
         let Some(private) = &parameters.private else {
             return Ok(None);
@@ -90,6 +90,10 @@ impl Transactions {
             .into_iter()
             .find(|known| mode.as_str() == Some(known.name()))
             .ok_or_else(|| (ErrorCode::RECEIVE_PARAMETERS, "an unknown mode".into()))?;
+        if (parameters.transport, parameters.direction) != (Transport::Tcp, Direction::Forward) {
+            let text = format!("{} is for TCP and one direction", mode.name());
+            return Err((ErrorCode::RECEIVE_PARAMETERS, text));
+        }
         let number = |key: &str, limit: u32, code| {
             let number = private[key].as_u64().unwrap_or(0);
             let is_within = (1..=u64::from(limit)).contains(&number);

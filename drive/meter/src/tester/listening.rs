@@ -32,6 +32,11 @@ pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
     bound(at, (Type::DGRAM, None), true).map(UdpSocket::from)
 }
 
+/// Returns a UDP socket on a port of its own.
+pub(super) fn exclusive_udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
+    bound(at, (Type::DGRAM, None), false).map(UdpSocket::from)
+}
+
 /// Returns a UDP socket on a shared port that is connected to one peer.
 pub(super) fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
     let socket = udp_socket(at)?;

@@ -13,6 +13,7 @@ use super::client_table::{Client, ClientTable, Running};
 use super::pending::{MAX_ARRIVALS, Pending, PendingState};
 use crate::system::{BUFFER_OVERHEAD, clock, socket as kernel};
 use crate::tester::admission::Network;
+use crate::tester::memory::MIN_BUFFER;
 use crate::tester::options;
 use crate::tester::rate_limit::udp_headers;
 use crate::tester::socket::Socket;
@@ -36,6 +37,11 @@ impl ClientTable<'_> {
         if let Some(running) = running.find(|test| test.has_cookie(&cookie)) {
             if !running.has_transactions {
                 let _ = pending.stream.set_nonblocking(false);
+            } else {
+                // While it waits it must not hold more than is counted.
+                let socket = SockRef::from(&pending.stream);
+                let _ = socket.set_recv_buffer_size(MIN_BUFFER as usize);
+                let _ = socket.set_send_buffer_size(MIN_BUFFER as usize);
             }
             let is_awaited = !running.is_udp && running.is_opening.load(Ordering::Acquire);
             let limit = if is_awaited { running.streams } else { 0 };

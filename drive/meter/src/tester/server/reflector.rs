@@ -17,7 +17,7 @@ use super::pending::MAX_ARRIVALS;
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::{clock, socket as kernel};
 use crate::tester::admission::Network;
-use crate::tester::listening::udp_socket;
+use crate::tester::listening::exclusive_udp_socket;
 use crate::tester::rate_limit::{TokenBucket, udp_headers};
 
 /// Packets of one source that are reflected in a second.
@@ -74,7 +74,7 @@ pub(super) struct Reflector {
 impl Reflector {
     /// Listens at a port.
     pub(super) fn bind(at: SocketAddr) -> io::Result<UdpSocket> {
-        let socket = udp_socket(at)?;
+        let socket = exclusive_udp_socket(at)?;
         // Without them arrivals have the time at which they are read, and no TTL.
         let _ = kernel::stamp_arrivals(&socket);
         let _ = kernel::pass_hop_limits(&socket);
@@ -105,7 +105,8 @@ impl Reflector {
             // A reflector of another host, or this one, would answer the answer.
             let own = self.socket.local_addr().map_or(0, |at| at.port());
             let is_reflector = [stamp::PORT, own].contains(&peer.port());
-            if received.length > MAX_LENGTH || is_reflector {
+            let has_length = (stamp::MIN_REFLECTED..=MAX_LENGTH).contains(&received.length);
+            if !has_length || is_reflector {
                 continue;
             }
             let now = Instant::now();

@@ -174,7 +174,16 @@ impl<'a> Test<'a> {
                 self.fill()?;
             }
             Output::Event(ClientEvent::Start) => {}
-            Output::Event(ClientEvent::Run) => self.start()?,
+            Output::Event(ClientEvent::Run) => {
+                let is_early = self.opened < self.transactions.flows as usize;
+                if self.transactions.mode == Mode::TcpRr && is_early {
+                    self.abort(report);
+                    let option = self.transactions.mode.name();
+                    let reason = "the server began before all connections existed".to_owned();
+                    return Err(TestError::Lacks { option, reason });
+                }
+                self.start()?;
+            }
             Output::Event(ClientEvent::ExchangeResults) => {
                 let results = Results {
                     cpu: self.cpu,
@@ -184,7 +193,8 @@ impl<'a> Test<'a> {
             }
             Output::Event(ClientEvent::PeerResults(results)) => self.peer = Some(results),
             Output::Event(ClientEvent::Done) => {
-                let cut_short = self.last_error.take().filter(|_| !self.has_ended());
+                let is_short = !self.has_ended() || self.total.count == 0;
+                let cut_short = self.last_error.take().filter(|_| is_short);
                 return Ok(ControlFlow::Break(cut_short.map(|error| error.to_string())));
             }
             Output::Event(ClientEvent::Failed(failure)) => {
@@ -397,7 +407,7 @@ impl<'a> Test<'a> {
         if self.transactions.mode == Mode::TcpCrr {
             self.vacant.push(place);
         } else {
-            self.opened -= 1;
+            self.opened = self.opened.saturating_sub(1);
         }
         self.fail(error);
     }

@@ -232,6 +232,8 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
             "--parallel",
         ),
         (is_stamp && arguments.bitrate.is_some(), "--bitrate"),
+        (is_stamp && arguments.no_delay, "--no-delay"),
+        (is_stamp && settings.username.is_some(), "username"),
         (is_stamp && arguments.blockcount.is_some(), "--blockcount"),
         (is_stamp && arguments.omit > 0, "--omit"),
         (is_stamp && arguments.congestion.is_some(), "--congestion"),
@@ -267,6 +269,14 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
         (arguments.json_stream, "--json-stream"),
         (settings.readings.is_some(), "readings"),
         (settings.client_port.is_some(), "cport"),
+        (settings.fq_rate.is_some(), "fq_rate"),
+        (settings.gets_server_output, "server_output"),
+        (settings.title.is_some(), "title"),
+        (
+            settings.gsro != gigatcp_meter::tester::Offload::Automatic,
+            "gsro",
+        ),
+        (settings.skips_rx_copy, "skip_rx_copy"),
         (
             !matches!(
                 arguments.format,
