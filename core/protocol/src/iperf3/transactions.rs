@@ -170,6 +170,18 @@ mod tests {
         ] {
             assert!(refused.is_err(), "{refused:?}");
         }
+        for (transport, direction) in [
+            (Transport::Udp, Direction::Forward),
+            (Transport::Tcp, Direction::Reverse),
+        ] {
+            let refused = Transactions::read(&Parameters {
+                private: Some(json!({"mode": "tcp_rr", "flows": 1, "request": 1, "response": 1})),
+                transport,
+                direction,
+                ..Parameters::default()
+            });
+            assert!(refused.is_err(), "{refused:?}");
+        }
         let (_, text) = asked(json!("tcp_rr"), json!(9999), json!(1)).unwrap_err();
         assert_eq!(text, "flows 9999, limit 8192");
     }

@@ -130,7 +130,7 @@ impl<P: Payload> Demux<P> {
             return Err(ListenError::Taken);
         }
         let secret = self.secret;
-        let listener = Listener::new(ListenerConfig { secret, ..config });
+        let listener = Listener::of_host(config, secret);
         self.listeners.insert(at, listener);
         Ok(())
     }

@@ -107,6 +107,12 @@ impl<P: Payload> Listener<P> {
     pub fn new(config: ListenerConfig) -> Self {
         let secret = config.secret;
         assert!(secret != Secret::UNSET, "a listener requires a secret");
+        Self::of_host(config, secret)
+    }
+
+    /// Returns a listener with the secret of its host.
+    pub(crate) fn of_host(config: ListenerConfig, secret: Secret) -> Self {
+        let config = ListenerConfig { secret, ..config };
         Self {
             isn: IsnGenerator::new(secret),
             cookies: Cookies::new(secret),

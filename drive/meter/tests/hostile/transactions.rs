@@ -134,6 +134,23 @@ fn client_that_floods_and_does_not_read_can_end_its_test_and_delays_no_other() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
 }
 
+/// The kernel would send them for minutes, in memory that no limit counts.
+#[test]
+fn responses_that_a_client_does_not_read_are_dropped_at_the_end_of_its_test() {
+    let server = server(Admission::default());
+    let (mut stranger, mut streams) = start(&server, &transactions("tcp_rr", 4, 1, MAX_SIZE), 4);
+    for stream in &mut streams {
+        stream.write_all(&[0; 8]).unwrap();
+    }
+    stranger.send_state(State::TestEnd);
+    assert_eq!(stranger.state(), State::ExchangeResults);
+    for stream in &mut streams {
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        let ended = std::io::copy(stream, &mut std::io::sink()).unwrap_err();
+        assert_eq!(ended.kind(), ErrorKind::ConnectionReset);
+    }
+}
+
 /// Messages of one byte cost the headers of their segments.
 #[test]
 fn responses_are_paid_from_the_total_rate() {
