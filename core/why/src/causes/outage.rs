@@ -79,7 +79,8 @@ fn is_held(m: &Measures<'_>, attributed: &Attributed) -> bool {
     let [again, spurious] = episodes.fold([0, 0], |[again, spurious], episode| {
         [again + episode.again, spurious + episode.spurious]
     });
-    let silence = m.rounds[attributed.round].spent_in(State::Idle);
+    let round = m.rounds.get(attributed.round);
+    let silence = round.map_or(Duration::ZERO, |round| round.spent_in(State::Idle));
     let is_long = silence >= Duration::from_millis(200);
     spurious * 2 > again || is_long && m.has_held_data(attributed.round, silence)
 }
