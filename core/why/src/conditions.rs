@@ -180,6 +180,8 @@ conditions! {
         };
     DROPS_AT_ONE_FLIGHT "drops-at-one-flight" "of at least 8 loss events after the first quarter 4 of 5 met the same amount in flight within a tenth, and a third of the rounds with that much in flight met one: a limit is there"
         Connection |facts| Some(drops_at_one_flight(facts.m));
+    DROPS_BELOW_PASSED "drops-below-passed" "of at least 2 loss events after the first 2 of 3 met less than half of the flight that had passed without a loss, and no queue: where more fits, nothing is full"
+        Connection |facts| Some(drops_below_passed(facts.m));
     DROPS_BETWEEN "drops-between" "more than a third of the loss events met a queue that was neither empty nor the longest"
         Connection drops_between;
     EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms (or 10 minimum RTTs) while data was acknowledged, and the losses reach up to it"
@@ -203,6 +205,13 @@ conditions! {
             let episode = m.after[moment.index].map(|index| &m.sender_view.episodes.list[index]);
             let is_hidden = moment.state == State::Idle;
             Some(is_hidden || moment.state == State::Timeout || episode.is_some_and(|episode| episode.timeouts > 0))
+        };
+    TIMER_NEEDED "timer-needed" "five segments or less were in flight at the last loss event, too few to report a loss, or its timer expired again"
+        Round |moment| {
+            let m = moment.m();
+            let episode = m.after[moment.index].map(|index| &m.sender_view.episodes.list[index]);
+            let is_small = |flight| flight <= 5 * m.mss();
+            Some(episode.is_none_or(|episode| is_small(episode.flight) || episode.timeouts > 1))
         };
     FULL_SIZE_NEVER_ARRIVED "full-size-never-arrived" "no segment of that size was ever acknowledged, or ICMP named a smaller MTU"
         Connection |facts| {
@@ -362,6 +371,23 @@ fn drops_at_one_flight(m: &Measures<'_>) -> bool {
         .map(|round| round.count)
         .sum();
     usual > 0 && same * 5 >= flights.len() * 4 && same as u64 * 3 >= full
+}
+
+/// A queue of the flow's own drops nothing while less is in flight than it held before.
+fn drops_below_passed(m: &Measures<'_>) -> bool {
+    const MIN_EVENTS: usize = 2;
+    let list = &m.sender_view.episodes.list;
+    let mut passed = 0;
+    let (mut later, mut below) = (0, 0);
+    for (index, episode) in list.iter().enumerate() {
+        let is_empty = m
+            .queue_before(episode)
+            .is_none_or(|queue| queue < no_queue(m));
+        later += usize::from(index > 0);
+        below += usize::from(index > 0 && is_empty && episode.flight * 2 < passed);
+        passed = passed.max(episode.flight.saturating_sub(episode.again * m.mss()));
+    }
+    later >= MIN_EVENTS && below * 3 >= later * 2
 }
 
 /// A delay below this is no queue.

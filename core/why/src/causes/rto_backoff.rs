@@ -24,7 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
     is_reaction: true,
-    requires: &[RETRANSMITTED, TIMEOUT_SEEN],
+    requires: &[RETRANSMITTED, TIMEOUT_SEEN, TIMER_NEEDED],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: Some(note),
     ..Cause::explained_by(explain)

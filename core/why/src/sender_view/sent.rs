@@ -151,8 +151,14 @@ impl SenderView {
         }
         let (turn, unknown) = self.echoes.on_echo(stamps.ecr, shown.packet.at);
         if let Some(turn) = turn {
-            self.round.turn.add(turn);
-            self.last_turn = Some(turn);
+            // A timer releases a retransmission, and an application what follows a silence: the
+            // time since the ACK is not that of the path.
+            if !shown.verdict.kinds.is_retransmission() {
+                self.round.turn.add(turn);
+                if self.nxt > self.una {
+                    self.last_turn = Some(turn);
+                }
+            }
             // If packets are missing, the echoed timestamp may have passed before.
             if !self.had_handshake {
                 self.turn = Some(self.turn.map_or(turn, |known| known.min(turn)));
