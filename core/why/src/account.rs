@@ -11,7 +11,7 @@ use gigatcp_flows::Side;
 use gigatcp_units::{Duration, Instant};
 
 use crate::CapturePoint;
-use crate::causes::{CAUSES, Cause, place};
+use crate::causes::{CAUSES, Cause, no_sack, place};
 use crate::conditions::{Test, acks_late, closes, is_dead};
 use crate::facts::{Facts, Moment};
 use crate::features::{self, hides_loss};
@@ -156,7 +156,9 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
                 self.hidden_trigger(moment).or_else(|| place("rto-backoff"))
             }
             State::Recovery if self.is_outage(moment) => place("outage"),
-            State::Recovery | State::Timeout => moment.trigger(),
+            State::Recovery | State::Timeout => moment
+                .trigger()
+                .or_else(|| self.repair_without_sack(moment)),
             State::Full | State::Slack if self.facts.is_slow_start => place("cwnd-growth-limited"),
             State::Full | State::Slack if self.is_late_acks(moment) => place("ack-path"),
             State::Full | State::Slack if self.is_path_despite_gaps(moment) => {
@@ -197,6 +199,13 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         let acked: u64 = later.map(|following| following.acked).sum();
         let is_long = round.spent_in(State::Recovery) >= self.facts.first_timeout + self.m.base * 2;
         is_long && is_dead(self.m, moment.index) && acked >= 10 * self.m.mss()
+    }
+
+    /// The missing option, if that made a recovery slow. What lost the segments set the window that
+    /// follows, and stays open.
+    fn repair_without_sack(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
+        let episode = &self.m.sender_view.episodes.list[self.m.after[moment.index]?];
+        place("no-sack").filter(|_| no_sack::is_slow(self.m, episode))
     }
 
     /// Whether the data after a silence had been sent in it, by its timestamps: the path held it.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::grammar::human_duration;
 
-use crate::causes::{counted, dupacks_masked, verb};
+use crate::causes::{counted, no_sack, verb};
 use crate::measures::Measures;
 use crate::verdict::Verdict;
 
@@ -31,7 +31,7 @@ pub(crate) fn of(m: &Measures<'_>, first: &Verdict) -> Vec<String> {
 
 /// The reason that no fast retransmit came: each ACK moved the window (RFC 5681 section 2).
 fn masked(m: &Measures<'_>) -> Option<String> {
-    dupacks_masked::note(m)?;
+    no_sack::masked(m)?;
     let count = m.sender_view.best_updates.count;
     Some(format!(
         "{} for the missing byte {} the window, so none was a duplicate and fast retransmit was not \

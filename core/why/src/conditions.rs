@@ -102,6 +102,9 @@ conditions! {
     WINDOW_ZERO "window-zero" "a zero window was advertised"
         Round |moment| Some(moment.zero_share() > 0.0 || moment.round().zero_windows > 0);
 
+    SACK_MISSING "sack-missing" "a SYN does not permit SACK"
+        Connection |facts| Some(facts.m.lacks_sack());
+
     // The path.
     STANDING_QUEUE "standing-queue" "even the shortest RTT of the round is above the minimum by a quarter, by 3 segments, and by 200 us, and no burst of its own explains that: the bottleneck delivers 60 % of its rate, or the delay is longer than the flight takes at it, or 100 ms"
         Round |moment| moment.has_standing_queue();

@@ -15,7 +15,7 @@ const CAUSE_LOOKS = {
   "random-loss": [1, "cross"], "queue-overflow": [1, "checks"], "policer": [1, "lines"],
   "ecn-marks": [1, "dots"], "reordering-mistaken-for-loss": [1, "falling"],
   "rto-backoff": [1, "bars"], "rx-ring-overrun": [1, "grid"], "pmtu-black-hole": [1, "plain"],
-  "outage": [1, "rising"],
+  "no-sack": [7, "bars"], "outage": [1, "rising"],
   "connection-setup": [7, "dots"], "capture-artifact": [7, "grid"], "unknown": ["rule", "plain"],
 };
 const SPARE_LOOKS = [[4, "dots"], [0, "cross"], [2, "grid"], [3, "bars"]];

@@ -22,7 +22,7 @@ pub struct Case {
 }
 
 /// Causes and outcomes of `why`, with the truths that they state.
-const STATES: [(&str, &[&str]); 27] = [
+const STATES: [(&str, &[&str]); 28] = [
     (
         "path-saturated",
         &[
@@ -57,6 +57,7 @@ const STATES: [(&str, &[&str]); 27] = [
     ("policer", &["policer"]),
     ("ecn-marks", &["aqm_mark"]),
     ("reordering-mistaken-for-loss", &["reordering"]),
+    ("no-sack", &["no_sack"]),
     ("rto-backoff", &["tail_loss"]),
     ("outage", &["outage", "delay_spike"]),
     ("pmtu-black-hole", &["mtu_blackhole"]),

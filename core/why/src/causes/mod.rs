@@ -12,12 +12,12 @@ mod connection_setup;
 mod cross_traffic;
 mod cwnd_growth;
 mod delayed_ack;
-pub(crate) mod dupacks_masked;
 mod ecn_marks;
 mod exchange;
 mod local_queue;
 mod losses;
 pub(crate) mod mss_clamped;
+pub(crate) mod no_sack;
 mod no_window_scaling;
 mod outage;
 mod pacing;
@@ -269,7 +269,7 @@ pub const CAUSES: &[&Cause] = &[
     &mss_clamped::CAUSE,
     &capture_artifact::CAUSE,
     &reset_on_edge::CAUSE,
-    &dupacks_masked::CAUSE,
+    &no_sack::CAUSE,
 ];
 
 /// The cause with this id.

@@ -281,6 +281,12 @@ impl<'a> Measures<'a> {
             .all(|options| options.is_some_and(|options| options.sack_permitted))
     }
 
+    /// Whether both SYNs are known, and one does not permit SACK.
+    pub fn lacks_sack(&self) -> bool {
+        let options = [self.data(), self.receiver()].map(Direction::options);
+        options.iter().all(Option::is_some) && !self.uses_sack()
+    }
+
     /// Whether the window scale is known, or known to be absent.
     pub fn knows_windows(&self) -> bool {
         self.connection.scaling() != Scaling::Unknown

@@ -191,7 +191,7 @@ fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() 
     let primary = diagnosis.primary().map(|first| first.cause.id);
     let is_known = matches!(primary, Some("rx-ring-overrun" | "rto-backoff"));
     assert!(is_known, "{}", diagnosis.limited_by());
-    let updates = verdict(&diagnosis, "dupacks-masked-by-window-updates");
+    let updates = verdict(&diagnosis, "no-sack");
     assert!(
         updates.finding.contains("not yet allowed"),
         "{}",
