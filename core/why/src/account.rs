@@ -145,6 +145,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             State::Recovery | State::Timeout | State::Idle if is_after_edge => {
                 place("rx-ring-overrun")
             }
+            State::Full | State::Slack | State::Window if self.is_held(moment) => place("outage"),
             State::Opening => self.setup(round),
             State::Closing => self.closing(round),
             State::Window => self.window(moment),
@@ -206,6 +207,14 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     fn repair_without_sack(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
         let episode = &self.m.sender_view.episodes.list[self.m.after[moment.index]?];
         place("no-sack").filter(|_| no_sack::is_slow(self.m, episode))
+    }
+
+    /// Whether the sender waited most of that time for ACKs which then came, and seldom did: a link
+    /// that serves in slots holds what is in flight again and again.
+    fn is_held(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        let round = moment.round();
+        let is_seldom = self.facts.held_in_flight * 5 < self.m.duration * 3;
+        is_seldom && round.held * 2 > round.spent_in(moment.state)
     }
 
     /// Whether the data after a silence had been sent in it, by its timestamps: the path held it.

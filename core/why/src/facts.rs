@@ -45,6 +45,8 @@ pub(crate) struct Facts<'a, 'b> {
     /// Time in which data was in flight and nothing came back: that of retransmission timers, and
     /// away from the sender that of silences that hide losses.
     pub silence: Duration,
+    /// Time in which nothing came back although data was in flight.
+    pub held_in_flight: Duration,
     /// Fraction of the time with a full window in which the receiver held it back.
     pub closing: f64,
     /// Fraction of an exchange in which a rest waited for a delayed ACK.
@@ -96,6 +98,7 @@ impl<'a, 'b> Facts<'a, 'b> {
             delivered,
             queued: queued(m),
             silence: silence(m),
+            held_in_flight: held_in_flight(m),
             closing: closing(m),
             held: if m.exchange.exchanges() < 2 {
                 0.0
@@ -281,6 +284,12 @@ fn queued(m: &Measures<'_>) -> f64 {
 }
 
 /// Time in which data was in flight and nothing came back.
+fn held_in_flight(m: &Measures<'_>) -> Duration {
+    let all = m.rounds.iter().map(|round| round.held);
+    all.fold(Duration::ZERO, |sum, held| sum + held)
+}
+
+/// Time in which the sender waited for what had been lost or had not come back.
 fn silence(m: &Measures<'_>) -> Duration {
     let is_hidden = |index: &usize| !m.view.is_near_sender() && hides_loss(m, *index);
     let hidden = (0..m.rounds.len())

@@ -73,6 +73,9 @@ rounds! {
         /// Beginning; `end` is the end.
         pub start: Instant;
         pub spent: [Duration; STATES], merge each;
+        /// Time in which data was in flight and nothing came back, four times as long as the RTT is
+        /// without it, until an ACK did.
+        pub held: Duration, merge sum;
         /// Bytes sent for the first time.
         pub sent: u64, merge sum;
         /// Bytes acknowledged.

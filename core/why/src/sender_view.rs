@@ -226,6 +226,9 @@ pub(crate) struct Gap {
 /// Maximum number of gaps kept.
 const MAX_GAPS: usize = 1024;
 
+/// Minimum silence of a path that holds what is in flight: longer than ACKs are delayed.
+const MIN_HELD: Duration = Duration::from_millis(250);
+
 /// Event at the end of an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
@@ -546,7 +549,21 @@ impl SenderView {
         }
         let span = to.saturating_since(self.last);
         let state = self.state(end, span);
+        if span >= MIN_HELD {
+            self.note_held(state, span);
+        }
         self.book(to, state);
+    }
+
+    /// Records a silence while a flight was under way that nothing had reported lost. The last RTT,
+    /// of the ACK that ended it, includes it: the rest of that is what the path takes otherwise.
+    #[cold]
+    fn note_held(&mut self, state: State, span: Duration) {
+        let is_sending = matches!(state, State::Full | State::Slack | State::Window);
+        let is_long = |trip: Duration| trip > span && span >= (trip - span) * 4;
+        if is_sending && self.trip().is_some_and(is_long) && self.flight() > 2 * self.mss {
+            self.round.held += span;
+        }
     }
 
     fn book(&mut self, to: Instant, state: State) {

@@ -19,13 +19,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_pause: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    requires: &[
-        BOTH_DIRECTIONS,
-        RETRANSMITTED,
-        SILENCE,
-        OUTAGE_BEFORE,
-        NOTHING_PASSED,
-    ],
+    requires: &[BOTH_DIRECTIONS, SILENCE, OUTAGE_BEFORE, NOTHING_PASSED],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     ..Cause::explained_by(explain)
 };
@@ -68,8 +62,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     }
 }
 
-/// Whether most of what was retransmitted had arrived, or the data after the silence had been sent in
-/// it.
+/// Whether most of what was retransmitted had arrived, its ACKs came after all, or the data after the
+/// silence had been sent in it.
 fn is_held(m: &Measures<'_>, attributed: &Attributed) -> bool {
     let list = &m.sender_view.episodes.list;
     let episodes = attributed
@@ -82,5 +76,6 @@ fn is_held(m: &Measures<'_>, attributed: &Attributed) -> bool {
     let round = m.rounds.get(attributed.round);
     let silence = round.map_or(Duration::ZERO, |round| round.spent_in(State::Idle));
     let is_long = silence >= Duration::from_millis(200);
-    spurious * 2 > again || is_long && m.has_held_data(attributed.round, silence)
+    let is_late = round.is_some_and(|round| !round.held.is_zero());
+    spurious * 2 > again || is_late || is_long && m.has_held_data(attributed.round, silence)
 }
