@@ -549,9 +549,6 @@ impl SenderView {
         }
         let span = to.saturating_since(self.last);
         let state = self.state(end, span);
-        if span >= MIN_HELD {
-            self.note_held(state, span);
-        }
         self.book(to, state);
     }
 
@@ -569,6 +566,9 @@ impl SenderView {
     fn book(&mut self, to: Instant, state: State) {
         let span = to.saturating_since(self.last);
         self.round.spent[state as usize] += span;
+        if span >= MIN_HELD {
+            self.note_held(state, span);
+        }
         if state == State::Idle {
             if self.is_asked {
                 self.round.idle_own += span;

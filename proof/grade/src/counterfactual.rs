@@ -129,6 +129,12 @@ lifts! {
     "reordering-mistaken-for-loss": |draft, _| {
         draft.forward[2].remove(&["reorder", "reorder_delay"])
     };
+    "no-sack": |draft, _| {
+        let had = matches!(draft.sender.find("sack"), Some(Value::Flag(false)));
+        draft.both("sack", Value::Flag(true));
+        draft.both("dsack", Value::Flag(true));
+        had
+    };
     // Losses that no ACK reports do not occur.
     "rto-backoff": |draft, _| {
         let had = draft.forward[0].remove(&["lose_packets"]);
