@@ -106,13 +106,17 @@ impl Measures<'_> {
         let data = self.forward.late(index)?;
         let coarse = self.forward.tick.max(self.reverse.tick) * 2;
         let beyond = match self.view {
-            CapturePoint::Sender | CapturePoint::Unknown => Duration::ZERO,
-            _ if !self.saw_data_without_queue() => return None,
-            CapturePoint::Receiver => self.queue(index)?.saturating_sub(data),
-            _ => self.turn_delay(index)?.saturating_sub(data),
+            CapturePoint::Sender | CapturePoint::Unknown => Some(Duration::ZERO),
+            _ if !self.saw_data_without_queue() => None,
+            CapturePoint::Receiver => self.queue(index).map(|queue| queue.saturating_sub(data)),
+            _ => self.turn_delay(index).map(|turn| turn.saturating_sub(data)),
         };
-        let all = here + beyond;
-        Some(if all > coarse { all } else { Duration::ZERO })
+        match beyond {
+            // What ACKs waited before they came here is known, whatever they wait for beyond.
+            None => Some(here).filter(|here| *here > coarse),
+            Some(beyond) if here + beyond > coarse => Some(here + beyond),
+            Some(_) => Some(Duration::ZERO),
+        }
     }
 
     /// Whether data was timed while there was no queue, so that its lateness has a zero.
