@@ -288,11 +288,13 @@ pub(crate) fn closes(m: &Measures<'_>, index: usize) -> bool {
     is_low || is_still || !round.zero_time.is_zero()
 }
 
-/// Whether a round of four minimum RTTs and 200 ms delivered less than a twentieth of the best rate.
+/// Whether a round of four minimum RTTs and 200 ms delivered less than a twentieth of the best rate, or
+/// nothing passed for most of it.
 pub(crate) fn is_dead(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
     let is_long = round.length() >= (m.base * 4).max(Duration::from_millis(200));
-    is_long && per_second(round.acked, round.length()) * 20.0 < m.peak
+    let is_slow = per_second(round.acked, round.length()) * 20.0 < m.peak;
+    is_long && (is_slow || round.quiet * 2 > round.length())
 }
 
 /// A buffer that is full has one size. The flight of an application that writes by its own clock

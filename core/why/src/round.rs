@@ -76,6 +76,8 @@ rounds! {
         /// Time in which data was in flight and nothing came back, four times as long as the RTT is
         /// without it, until an ACK did.
         pub held: Duration, merge sum;
+        /// Longest time during recovery in which neither side sent anything.
+        pub quiet: Duration, merge most;
         /// Bytes sent for the first time.
         pub sent: u64, merge sum;
         /// Bytes acknowledged.

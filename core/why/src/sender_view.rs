@@ -226,8 +226,8 @@ pub(crate) struct Gap {
 /// Maximum number of gaps kept.
 const MAX_GAPS: usize = 1024;
 
-/// Minimum silence of a path that holds what is in flight: longer than ACKs are delayed.
-const MIN_HELD: Duration = Duration::from_millis(250);
+/// Minimum silence of a path that holds or loses all that is in flight: longer than ACKs are delayed.
+const MIN_SILENCE: Duration = Duration::from_millis(250);
 
 /// Event at the end of an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -555,7 +555,10 @@ impl SenderView {
     /// Records a silence while a flight was under way that nothing had reported lost. The last RTT,
     /// of the ACK that ended it, includes it: the rest of that is what the path takes otherwise.
     #[cold]
-    fn note_held(&mut self, state: State, span: Duration) {
+    fn note_silence(&mut self, state: State, span: Duration) {
+        if state == State::Recovery {
+            self.round.quiet = self.round.quiet.max(span);
+        }
         let is_sending = matches!(state, State::Full | State::Slack | State::Window);
         let is_long = |trip: Duration| trip > span && span >= (trip - span) * 4;
         if is_sending && self.trip().is_some_and(is_long) && self.flight() > 2 * self.mss {
@@ -566,8 +569,8 @@ impl SenderView {
     fn book(&mut self, to: Instant, state: State) {
         let span = to.saturating_since(self.last);
         self.round.spent[state as usize] += span;
-        if span >= MIN_HELD {
-            self.note_held(state, span);
+        if span >= MIN_SILENCE {
+            self.note_silence(state, span);
         }
         if state == State::Idle {
             if self.is_asked {
