@@ -44,8 +44,11 @@ impl SenderView {
         if !self.resent.is_empty() {
             self.note_early(ack, packet.at, data.round_trips().min());
         }
-        self.note_window(shown, ack);
-        self.freeze(shown, ack, edge);
+        // What waited behind a gap is acknowledged at once: no application has read it yet, and the
+        // window is small for a moment.
+        let fills_gap = ack > self.updates.ack && !self.updates.is_nothing();
+        self.note_window(shown, ack, fills_gap);
+        self.freeze(shown, ack, edge, fills_gap);
         self.keep(
             Pending {
                 at: packet.at,
@@ -142,12 +145,15 @@ impl SenderView {
         }
     }
 
-    fn note_window(&mut self, shown: &AnalyzedPacket<'_>, ack: u64) {
+    fn note_window(&mut self, shown: &AnalyzedPacket<'_>, ack: u64, fills_gap: bool) {
         let kinds = shown.verdict.kinds;
         let data = shown.connection.direction(self.side);
-        if !shown.packet.flags.contains(Flags::SYN) {
+        if !shown.packet.flags.contains(Flags::SYN) && !fills_gap {
             self.round.offer(if self.knows_edge {
-                data.offered_to().saturating_sub(ack)
+                // Less than up to the right edge where the receiver has taken back what it offered.
+                let unit = shown.connection.window_unit(self.side.other());
+                let advertised = u64::from(shown.packet.wnd) * unit;
+                advertised.min(data.offered_to().saturating_sub(ack))
             } else {
                 shown.packet.wnd.into()
             });
@@ -192,7 +198,7 @@ impl SenderView {
 
     /// Detects a right edge that does not advance while data is acknowledged. A scaled window is
     /// advertised in units, so the edge seems to move by less than one of them.
-    fn freeze(&mut self, shown: &AnalyzedPacket<'_>, ack: u64, edge: u64) {
+    fn freeze(&mut self, shown: &AnalyzedPacket<'_>, ack: u64, edge: u64, fills_gap: bool) {
         if !self.knows_edge {
             return;
         }
@@ -204,7 +210,7 @@ impl SenderView {
             frozen.edge = edge;
             frozen.until = at;
             frozen.acked = ack.saturating_sub(frozen.first_ack);
-            if let Some(frozen) = now.if_long(self.mss) {
+            if let Some(frozen) = now.if_long(self.mss).filter(|_| !fills_gap) {
                 let stood = at.saturating_since(frozen.since);
                 self.round.still = self.round.still.max(stood);
             }
