@@ -152,10 +152,12 @@ conditions! {
         Round |moment| Some(moment.m().after[moment.index].is_some());
     MOSTLY_SPURIOUS "mostly-spurious" "more than half of the retransmissions were of data that had arrived"
         Connection |facts| Some(facts.spurious * 2 > facts.retransmitted && facts.spurious > 0);
-    REORDERED "reordered" "more than half of the retransmissions of a loss event were of data that had arrived, after duplicate ACKs, SACK or packets out of order"
+    REORDERED "reordered" "in an eighth of the loss events more than half of the retransmissions were of data that had arrived, after duplicate ACKs, SACK or packets out of order"
         Connection |facts| {
             let reordering = place("reordering-mistaken-for-loss");
-            Some(facts.triggers.iter().any(|trigger| trigger.is_some() && *trigger == reordering))
+            let triggers = facts.triggers.iter();
+            let reordered = triggers.filter(|trigger| **trigger == reordering).count();
+            Some(reordered > 0 && reordered * 8 >= facts.triggers.len())
         };
     STEADY_RATE "steady-rate" "at least 5 loss events, between which the delivery rate varies by less than a quarter"
         Connection |facts| {

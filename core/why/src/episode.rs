@@ -38,6 +38,10 @@ pub(crate) struct RecoveryEpisode {
     /// Of the retransmissions, segments acknowledged sooner than any ACK of them can come back: the
     /// ACK answers the original.
     pub early: u64,
+    /// Of the retransmissions, those of bytes before the furthest one: sent once more.
+    pub copies: u64,
+    /// End of the furthest retransmission.
+    pub furthest: u64,
     /// Longest run of bytes retransmitted without a break.
     pub row: u64,
     /// Losses close together.
@@ -62,6 +66,12 @@ pub(crate) struct RecoveryEpisode {
 }
 
 impl RecoveryEpisode {
+    /// Whether more than half of its retransmissions, copies apart, are among those `needless`: a copy
+    /// says nothing of the first one, which may have been lost.
+    pub const fn is_mostly(&self, needless: u64) -> bool {
+        needless.saturating_sub(self.copies) * 2 > self.again.saturating_sub(self.copies)
+    }
+
     /// Whether the same data was lost repeatedly. That is not due to a full queue.
     pub const fn is_repeated(&self) -> bool {
         self.timeouts >= 3 && self.again <= self.timeouts + 2

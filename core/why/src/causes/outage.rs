@@ -17,6 +17,7 @@ pub(crate) const CAUSE: Cause = Cause {
     leads_from: Some(0.4),
     is_loss: true,
     is_pause: true,
+    shows_in_few_packets: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
     requires: &[BOTH_DIRECTIONS, SILENCE, OUTAGE_BEFORE, NOTHING_PASSED],
@@ -42,6 +43,21 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             fix:
                 "look at the link of that time (radio, handover, a device that was busy): its logs \
                   and counters"
+                    .into(),
+        };
+    }
+    let last = m.sender_view.episodes.list.last();
+    if last.is_some_and(|last| last.timeouts > 0 && last.until >= m.sender_view.last) {
+        return Explanation {
+            subject: format!("a path that stays silent ({})", time(waited)),
+            finding: format!(
+                "Nothing came back for {}, to the end of the capture, although the sender retransmitted.",
+                time(waited),
+            ),
+            evidence,
+            fix:
+                "look for what forgot the connection or went away: a firewall or NAT with a short \
+                  timeout (keepalives prevent that), a route, the peer itself"
                     .into(),
         };
     }

@@ -523,6 +523,10 @@ impl SenderView {
             open.full_sized = end - start >= self.mss;
         }
         open.again += segments;
+        if start < open.furthest {
+            open.copies += segments;
+        }
+        open.furthest = open.furthest.max(end);
         if is_expiry {
             open.timeouts += 1;
         }
