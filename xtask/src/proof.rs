@@ -5,12 +5,14 @@
 //! listed as not run. The statements of `gigatcp doctor` are compared with tests in network
 //! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
 //! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
-//! their windows with Linux's code in ns-2; `--ndt7` runs the tester against M-Lab's server. Property tests, which CI
-//! runs with a fixed seed, draw new cases; `--properties` runs only them. Sweeps of the Python
-//! module run on dask, MPI and Ray. `--agents` makes transfers with a fault and healthy ones, and grades
-//! what a script of three calls of `gigatcp mcp` concludes; it requires root. `--packages` installs the packages of `dist` in clean roots. First the
-//! command line is checked for other systems and with the oldest compiler; `--targets` does only
-//! that.
+//! their windows with Linux's code in ns-2; `--ndt7` runs the tester against M-Lab's server.
+//! Property tests, which CI runs with a fixed seed, draw new cases; `--properties` runs only
+//! them. Sweeps of the Python module run on dask, MPI and Ray. `--agents` makes transfers with a
+//! fault and healthy ones, and grades what a script of three calls of `gigatcp mcp` concludes;
+//! `--fix` makes hosts with wrong settings, and grades what the advice of `gigatcp doctor` brings
+//! them. Both require root. `--packages` installs the packages of `dist` in clean roots. First
+//! the command line is checked for other systems and with the oldest compiler; `--targets` does
+//! only that.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Command;
@@ -49,6 +51,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--agents") {
         return agents();
     }
+    if has("--fix") {
+        return fix();
+    }
     if has("--responses") {
         return responses();
     }
@@ -78,6 +83,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         graded(text)?;
     }
     agents()?;
+    fix()?;
     responses()?;
     if process::has("ns") {
         ns2()?;
@@ -108,7 +114,7 @@ fn properties(given: Option<u64>) -> Result<(), Failed> {
     }
 }
 
-/// Compares costs and the gain of the first advice of `gigatcp doctor` with tests.
+/// Compares the costs that `gigatcp doctor` states with tests.
 fn doctor() -> Result<(), Failed> {
     kept("gigatcp-interop", "doctor")
 }
@@ -122,11 +128,7 @@ fn agents() -> Result<(), Failed> {
     let cases = process::target().join("agents");
     // The captures are those of today's kernel and program.
     drop(std::fs::remove_dir_all(&cases));
-    let mut build = process::cargo(&["build", "--quiet", "--release", "--bins"]);
-    build.args(["--package", "gigatcp", "--package", "gigatcp-grade"]);
-    build.args(["--features", "gigatcp/mcp"]);
-    process::succeed(build)?;
-    let program = |name: &str| process::target().join("release").join(name);
+    build_programs()?;
     let gigatcp = program("gigatcp");
     let mut make = Command::new(program("kernels"));
     make.args(["make", "--family", "agents", "--seeds", DRAWS, "--out"]);
@@ -135,6 +137,35 @@ fn agents() -> Result<(), Failed> {
     let mut grade = Command::new(program("agents"));
     grade.arg(&cases).arg(&gigatcp);
     keep("agents", grade)
+}
+
+/// Hosts with wrong settings, and healthy ones.
+const HOSTS: &str = "4001..4081";
+
+/// Grades what the advice of `gigatcp doctor` brings to hosts with wrong settings. A run that was
+/// stopped goes on: `target/mistuned` has what was measured.
+fn fix() -> Result<(), Failed> {
+    println!("\n== fix");
+    build_programs()?;
+    let mut grade = Command::new(program("mistuned"));
+    grade
+        .arg(program("gigatcp"))
+        .arg(process::target().join("mistuned"))
+        .arg(HOSTS);
+    keep("fix", grade)
+}
+
+/// Builds the command line and the graders.
+fn build_programs() -> Result<(), Failed> {
+    let mut build = process::cargo(&["build", "--quiet", "--release", "--bins"]);
+    build.args(["--package", "gigatcp", "--package", "gigatcp-grade"]);
+    build.args(["--features", "gigatcp/mcp"]);
+    process::succeed(build)
+}
+
+/// A program that was built.
+fn program(name: &str) -> std::path::PathBuf {
+    process::target().join("release").join(name)
 }
 
 /// Measures the mean windows of the congestion controls at loss rates down to 1e-8.

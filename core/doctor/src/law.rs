@@ -109,8 +109,13 @@ pub fn window_share(facts: &HostFacts) -> f64 {
 /// buffer is full, at least a super-packet. The result is the mean of both bounds.
 #[must_use]
 pub fn send_window(buffer: u64) -> Bytes {
-    let taken = (buffer / 3).max(SUPER_PACKET);
-    Bytes::new((buffer - buffer / 3).saturating_add(taken / 2))
+    Bytes::new((buffer - buffer / 3).saturating_add(send_burst(buffer) / 2))
+}
+
+/// Returns the bytes that a write adds to a full send buffer once it goes on.
+#[must_use]
+pub fn send_burst(buffer: u64) -> u64 {
+    (buffer / 3).max(SUPER_PACKET)
 }
 
 /// Whether the kernel measures which share of a receive buffer is window.

@@ -2,8 +2,8 @@
 //! advice, each with its predicted goodput.
 //!
 //! ```text
-//! facts of the host -> findings -> their ceilings are limits of the model too
-//! transfer -> model, its limits -> a change lifts one of them -> the lowest limit is the prediction
+//! facts of the host -> findings -> their ceilings are limits of the model too transfer -> model,
+//! its limits -> a change lifts one of them -> the lowest limit is the prediction
 //! ```
 //!
 //! A ceiling far below what the transfer achieved is not a limit of it. A change of a setting that
@@ -27,6 +27,9 @@ pub struct Evidence<'a> {
     pub host: Option<(&'a HostFacts, Direction)>,
     /// Payload rate that the path carries, if it was measured.
     pub capacity: Option<Estimate>,
+    /// Payload rate in bit/s of packets within the burst of a token bucket, if one was seen: if
+    /// the bucket is this host's, what the path carries behind it.
+    pub within_burst: Option<f64>,
     /// Rate that the path should carry, in bit/s, if nothing shows what it carries.
     pub wanted: Option<f64>,
 }
@@ -97,8 +100,8 @@ pub struct FixPlan {
     pub limits: Vec<LimitedRate>,
     /// The changes.
     pub fixes: Vec<Fix>,
-    /// All of this host at once: what to try if one alone did not bring what was predicted, since an
-    /// effect that no law gives, such as that of missing SACK, may hold it back.
+    /// All of this host at once: what to try if one alone did not bring what was predicted, since
+    /// an effect that no law gives, such as that of missing SACK, may hold it back.
     pub everything: Option<Fix>,
 }
 
@@ -108,8 +111,12 @@ const MIN_GAIN: f64 = 1.05;
 const REFUTED: f64 = 1.2;
 /// The rule whose ceiling is a lower bound of what its queue allows.
 const LOWER_BOUND: &str = "short-queue";
+/// Factor by which a limit must rise to be no longer the one that holds.
+const LIFTED: f64 = 2.0;
 /// Relative error of a ceiling: the tolerance with which it is compared with tests.
 const CEILING_ERROR: f64 = 0.2;
+/// Relative error of the rate of a few packets.
+const BURST_ERROR: f64 = 0.15;
 /// Relative error of a rate that the user states.
 const STATED_ERROR: f64 = 0.02;
 /// Relative distance of a rate of this host's queueing discipline from that of the path up to which
@@ -130,6 +137,14 @@ impl Fix {
             && self.steps.iter().all(|step| step.undo.is_some())
     }
 
+    /// The limit that is predicted to hold then.
+    fn next_limit(&self) -> Option<&'static str> {
+        self.prediction
+            .as_ref()
+            .ok()
+            .map(|prediction| prediction.limit)
+    }
+
     /// Predicted goodput; zero if unknown.
     fn goodput(&self) -> f64 {
         self.prediction
@@ -148,12 +163,18 @@ impl Evidence<'_> {
         if let Some(capacity) = self.capacity {
             model.path = at_least_goodput(capacity, model.goodput);
         }
+        self.open_send_buffer(&mut model);
         self.open_behind_shaper(&mut model);
         if let Some(wanted) = self.wanted.filter(|_| model.path.is_open()) {
             model.path = at_least_goodput(Estimate::about(wanted, STATED_ERROR), model.goodput);
         }
-        let report = self.report(&model);
-        let direction = self.host.map(|(_, direction)| direction);
+        let mut report = self.report(&model);
+        let mut found = report.iter().flat_map(|report| &report.findings);
+        // Packets that this host's queue drops are not lost at random.
+        if self.capacity.is_some() && !found.any(|found| found.rule.id == LOWER_BOUND) {
+            model.take_losses_as_random();
+            report = self.report(&model);
+        }
         model.settings = report
             .iter()
             .flat_map(|report| ceilings(report, &model))
@@ -166,7 +187,7 @@ impl Evidence<'_> {
         let has_worth = fixes.iter().any(|fix| fix.is_worth && fix.can_be_tried());
         // Each of them alone leaves another limit that is as low.
         fixes.extend(everything.clone().filter(|fix| fix.is_worth && !has_worth));
-        fixes.extend(elsewhere(&model, direction, &fixes));
+        fixes.extend(self.elsewhere(&model, &fixes));
         fixes.sort_by(|a, b| {
             let order = |fix: &Fix| (fix.is_worth, fix.goodput());
             order(b)
@@ -201,6 +222,17 @@ impl Evidence<'_> {
         known
     }
 
+    /// Leaves open what a send buffer allows that the kernel tunes: a rule gives its maximum, and a
+    /// window that is clamped looks the same.
+    fn open_send_buffer(&self, model: &mut Model) {
+        let is_sender = self
+            .host
+            .is_some_and(|(_, direction)| direction == Direction::Send);
+        if is_sender && self.transfer.sets_buffers == Some(false) {
+            model.flight = Estimate::at_least(model.flight.low);
+        }
+    }
+
     /// Leaves open what the path carries if this host's own queueing discipline is what showed.
     fn open_behind_shaper(&self, model: &mut Model) {
         let Some((facts, direction)) = self
@@ -224,10 +256,69 @@ impl Evidence<'_> {
             (model.path.low / bps - 1.0).abs() < SAME || model.goodput > bps * (1.0 - SAME)
         }) {
             // What passed the shaper, passed the path as well.
-            model.path = Estimate::at_least(model.path.low.max(model.goodput));
+            let passed = Estimate::at_least(model.path.low.max(model.goodput));
+            let behind = self
+                .within_burst
+                .map(|bps| Estimate::about(bps, BURST_ERROR));
+            model.path = at_least_goodput(behind.unwrap_or(passed), model.goodput);
             // It dropped and delayed the packets, and the path did not.
             model.host = None;
         }
+    }
+
+    /// Advice for what limited the transfer if no setting of this host explains it: on the other
+    /// host, or in the program.
+    fn elsewhere(&self, model: &Model, here: &[Fix]) -> Option<Fix> {
+        // Buffers that a program has requested limit it if nothing else is known to.
+        let cause = match model.first {
+            "unknown" if self.transfer.sets_buffers == Some(true) => model.first_limit()?,
+            cause => cause,
+        };
+        let direction = self.host.map(|(_, direction)| direction);
+        let changes = advice(cause, model);
+        let end = end_of(cause)?;
+        let is_explained = |fix: &Fix| fix.is_worth && fix.place == Place::Here;
+        if changes.is_empty() || here.iter().any(is_explained) {
+            return None;
+        }
+        let place = match cause {
+            // Windows that this host would scale are not scaled by the other one.
+            "no-window-scaling" => Place::Far,
+            "receive-window-limited" | "send-buffer-limited"
+                if self.transfer.sets_buffers == Some(true) =>
+            {
+                Place::Program
+            }
+            "receive-window-limited" | "send-buffer-limited"
+                if self.transfer.sets_buffers == Some(false) && direction == Some(end) =>
+            {
+                return None;
+            }
+            _ if direction == Some(end) => Place::Program,
+            _ => Place::Far,
+        };
+        let host = match (direction, end) {
+            (None, Direction::Receive) => "on the receiver: ",
+            (None, _) => "on the sender: ",
+            _ => "",
+        };
+        let changes = in_kernel_words(changes, cause, place);
+        let prediction = predicted(model, &[cause], &changes);
+        Some(Fix {
+            ids: vec![cause],
+            place,
+            steps: vec![Step {
+                command: format!("{host}{}", words(cause, &changes, place)),
+                undo: None,
+            }],
+            is_command: false,
+            is_of_machine: false,
+            lacks: None,
+            only_if: None,
+            is_worth: is_worth(model, &prediction),
+            changes,
+            prediction,
+        })
     }
 
     fn report(&self, model: &Model) -> Option<Report> {
@@ -328,13 +419,17 @@ fn predicted(
     let after = changed(model, ids, changes)?;
     let prediction = model.predict(&after, changes)?;
     // Another limit far above is not what holds next if nothing shows the path.
-    if prediction.certainty != Certainty::Unsure || !after.path.is_open() {
+    let lowest = |model: &Model| model.limits().first().map_or(0.0, |limit| limit.bps.mid);
+    let is_lifted =
+        Some(prediction.limit) != model.first_limit() || lowest(&after) > LIFTED * lowest(model);
+    if prediction.certainty != Certainty::Unsure || !after.path.is_open() || !is_lifted {
         return Ok(prediction);
     }
-    let low = prediction.interval_bps[0];
+    let low = prediction.interval_bps[0].max(model.goodput);
     Ok(Prediction {
         certainty: Certainty::AtLeast,
         goodput_bps: low,
+        interval_bps: [low, prediction.interval_bps[1].max(low)],
         gain: low / model.goodput,
         limit: "path-saturated",
         reason: "nothing shows what the path carries; --rate states it".into(),
@@ -344,11 +439,18 @@ fn predicted(
 
 /// Whether a gain is predicted, or that the limit is lifted and the next one is unknown.
 fn is_worth(model: &Model, prediction: &Result<Prediction, String>) -> bool {
-    let first = model.limits().first().map(|limit| limit.cause);
+    let limits = model.limits();
+    // A limit far above what was achieved did not hold.
+    let held = limits
+        .first()
+        .filter(|limit| limit.bps.mid < LIFTED * model.goodput);
     prediction
         .as_ref()
         .is_ok_and(|predicted| match predicted.certainty {
-            Certainty::AtLeast => predicted.gain >= MIN_GAIN || Some(predicted.limit) != first,
+            Certainty::AtLeast => {
+                predicted.gain >= MIN_GAIN
+                    || held.is_some_and(|limit| limit.cause != predicted.limit)
+            }
             _ => predicted.gain >= MIN_GAIN,
         })
 }
@@ -389,17 +491,19 @@ fn by_command(report: &Report, model: &Model) -> Vec<Fix> {
     fixes
 }
 
-/// One change of all settings whose ceilings are as low as the limit that held, within the tolerance of
-/// the laws: one of them alone might gain nothing. It replaces them.
+/// One change of all settings whose ceilings are as low as the limit that held, within the
+/// tolerance of the laws: one of them alone might gain nothing. It replaces them.
 fn together(fixes: &mut Vec<Fix>, model: &Model) {
     let held = model.limits().first().map_or(0.0, |limit| limit.bps.mid);
     let is_as_low = |fix: &Fix| {
-        let ceilings = model
+        let mut ceilings = model
             .settings
             .iter()
             .filter(|limit| fix.ids.contains(&limit.cause));
         let is_low = |limit: &LimitedRate| limit.bps.mid <= held * (1.0 + CEILING_ERROR);
-        fix.can_be_tried() && fix.only_if.is_none() && ceilings.into_iter().any(is_low)
+        // Such as losses, which another control lifts.
+        let is_of_model = || fix.is_worth && fix.next_limit() != model.first_limit();
+        fix.can_be_tried() && fix.only_if.is_none() && (ceilings.any(is_low) || is_of_model())
     };
     join_if(fixes, model, is_as_low);
     // The smallest of several sizes of packets holds.
@@ -457,45 +561,6 @@ fn everything(fixes: &[Fix], model: &Model) -> Option<Fix> {
     (always.len() > 1).then(|| join(&always, model))
 }
 
-/// Advice for what limited the transfer if no setting of this host explains it: on the other host, or
-/// in the program.
-fn elsewhere(model: &Model, direction: Option<Direction>, here: &[Fix]) -> Option<Fix> {
-    let cause = model.first;
-    let changes = advice(cause, model);
-    let end = end_of(cause)?;
-    let is_explained = |fix: &Fix| fix.is_worth && fix.place == Place::Here;
-    if changes.is_empty() || here.iter().any(is_explained) {
-        return None;
-    }
-    let place = if direction == Some(end) {
-        Place::Program
-    } else {
-        Place::Far
-    };
-    let host = match (direction, end) {
-        (None, Direction::Receive) => "on the receiver: ",
-        (None, _) => "on the sender: ",
-        _ => "",
-    };
-    let changes = in_kernel_words(changes, cause, place);
-    let prediction = predicted(model, &[cause], &changes);
-    Some(Fix {
-        ids: vec![cause],
-        place,
-        steps: vec![Step {
-            command: format!("{host}{}", words(cause, &changes, place)),
-            undo: None,
-        }],
-        is_command: false,
-        is_of_machine: false,
-        lacks: None,
-        only_if: None,
-        is_worth: is_worth(model, &prediction),
-        changes,
-        prediction,
-    })
-}
-
 /// The end of a transfer that a cause is at.
 fn end_of(cause: &str) -> Option<Direction> {
     Some(match cause {
@@ -540,7 +605,6 @@ fn words(cause: &str, changes: &[String], place: Place) -> String {
         ("send-buffer-limited", Place::Program) => format!("request no send buffer (SO_SNDBUF), or at least {value}"),
         ("pacing-limited", _) => "remove the maximum pacing rate (SO_MAX_PACING_RATE, or maxrate of fq)".into(),
         ("random-loss", Place::Program) => "set the congestion control of the socket (TCP_CONGESTION) to bbr; better: find the loss".into(),
-        ("no-window-scaling", Place::Program) => "windows are not scaled although this host offers it: a middlebox removes the option".into(),
         _ => format!("sysctl -w {key}='{value}'"),
     }
 }

@@ -136,8 +136,11 @@ const PACKETS: f64 = 100.0;
 /// Share of the loss events behind a long queue from which none of them is random.
 const CERTAIN_OVERFLOWS: f64 = 0.9;
 
-/// Share of a window that is in flight if it is full.
+/// Share of a window that is in flight if it is full, and of a path's rate that was used.
 const FULL: f64 = 0.8;
+
+/// Minimum number of losses that show a probability.
+const MIN_LOSSES: f64 = 5.0;
 
 /// Causes of a full window.
 const WINDOW: &[&str] = &["receive-window-limited", "no-window-scaling"];
@@ -461,6 +464,21 @@ impl Model {
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
         limits
+    }
+
+    /// Takes all losses for random ones if the path was not full: its queue did not overflow.
+    pub fn take_losses_as_random(&mut self) {
+        let is_full = self.goodput >= FULL * self.path.low;
+        if !is_full && self.loss == 0.0 && self.lost >= MIN_LOSSES && self.behind_policer.is_none()
+        {
+            self.loss = self.lost / (self.bytes / self.mss).max(1.0);
+        }
+    }
+
+    /// Cause of the lowest limit.
+    #[must_use]
+    pub fn first_limit(&self) -> Option<&'static str> {
+        self.limits().first().map(|limit| limit.cause)
     }
 
     /// Rate of the hosts for all connections: a shaper is shared, CPUs may be, anything else is of each.

@@ -58,6 +58,9 @@ pub struct Prediction {
     pub runs: usize,
 }
 
+/// Ratio to a lower bound from which an estimate is more than that.
+const POINT: f64 = 1.01;
+
 /// Ratio of the interval's ends up to which a prediction is a number.
 const NUMBER: f64 = 2.0;
 
@@ -103,6 +106,16 @@ const CLEARLY: f64 = 1.2;
 const EFFICIENCY: [f64; 2] = [0.3, 1.05];
 
 impl Prediction {
+    /// Whether the goodput is an estimate, and not only a bound.
+    #[must_use]
+    pub fn has_point(&self) -> bool {
+        match self.certainty {
+            Certainty::Number | Certainty::Range => true,
+            Certainty::AtLeast => self.goodput_bps > POINT * self.interval_bps[0],
+            Certainty::Unsure => false,
+        }
+    }
+
     /// The stated gain: of a range its point nearest to 1, of a lower bound the bound.
     #[must_use]
     pub fn gain_stated(&self) -> f64 {
@@ -280,10 +293,8 @@ impl Model {
     /// Whether the path is full before and after, and only the size of packets differs: the share of
     /// their payload decides.
     fn is_full_with_other_packets(&self, after: &Self) -> bool {
-        let is_full = |model: &Self| {
-            let first = model.limits().first().map(|limit| limit.cause);
-            first == Some("path-saturated") && model.loss == 0.0
-        };
+        let is_full =
+            |model: &Self| model.first_limit() == Some("path-saturated") && model.loss == 0.0;
         self.mss != after.mss
             && is_full(self)
             && is_full(after)
@@ -300,16 +311,15 @@ impl Model {
                 .iter()
                 .fold(Estimate::UNLIMITED, |sum, limit| sum.min(&limit.bps))
         };
-        let first = |model: &Self| model.limits().first().map(|limit| limit.cause);
         let (own, then) = (bound(self), bound(after));
-        let is_same = first(self) == first(after);
+        let is_same = self.first_limit() == after.first_limit();
         let achieved = if own.mid.is_finite() {
             (self.goodput / own.mid).min(EFFICIENCY[1])
         } else {
             1.0
         };
         // Another limit is reached after its own slow start.
-        let efficiency = match first(after) {
+        let efficiency = match after.first_limit() {
             _ if is_same => achieved,
             Some("receive-window-limited" | "no-window-scaling") => {
                 WINDOW_FILL * after.after_start(then.mid)
@@ -350,8 +360,7 @@ impl Model {
     /// # Errors
     /// The fault of a key that only the engine knows.
     pub fn simulated(&self, after: &Self) -> Result<(Estimate, usize), String> {
-        let cause = |model: &Self| model.limits().first().map(|limit| limit.cause);
-        let is_same = cause(self) == cause(after) && self.queue == after.queue;
+        let is_same = self.first_limit() == after.first_limit() && self.queue == after.queue;
         let with = after.runs()?;
         if !is_same && self.doubted_loss == 0.0 {
             return Ok((spread(median(with.clone()), &with), with.len()));

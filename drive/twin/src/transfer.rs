@@ -8,6 +8,8 @@ use gigatcp_analyze::{Capture, Diagnosis, Options, Source};
 pub struct Transfer {
     /// Both ends, the sender first.
     pub ends: String,
+    /// Whether the programs have requested the sizes of their buffers, if that is known.
+    pub sets_buffers: Option<bool>,
     /// What limited it.
     pub diagnosis: Diagnosis,
 }
@@ -49,6 +51,7 @@ impl Transfer {
         let [from, to] = [side, side.other()].map(|side| connection.endpoint(side));
         Ok(Self {
             ends: format!("{from} -> {to}"),
+            sets_buffers: None,
             diagnosis,
         })
     }
@@ -58,6 +61,7 @@ impl From<&Reported> for Transfer {
     fn from(reported: &Reported) -> Self {
         Self {
             ends: reported.ends.clone(),
+            sets_buffers: reported.sets_buffers.then_some(true),
             diagnosis: reported.diagnosis.clone(),
         }
     }

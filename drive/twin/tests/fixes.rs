@@ -53,6 +53,7 @@ fn plan(transfer: &Transfer, facts: &HostFacts, direction: Direction) -> FixPlan
         transfer,
         host: Some((facts, direction)),
         capacity: Some(Estimate::about(PATH, 0.02)),
+        within_burst: None,
         wanted: None,
     };
     evidence.plan().expect("a plan")
@@ -168,6 +169,7 @@ fn transfer_of_other_hosts_gets_advice_that_names_the_end() {
         transfer: &slow,
         host: None,
         capacity: None,
+        within_burst: None,
         wanted: None,
     };
     let plan = evidence.plan().expect("a plan");

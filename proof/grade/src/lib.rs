@@ -17,6 +17,7 @@
 //! | `rates.rs` | whether stated rates agree with counters |
 //! | `shares.rs`, `next.rs` | two causes in one connection; the next limit |
 //! | `whatif.rs` | predictions for other settings, compared to runs |
+//! | `mistuned/` | hosts with wrong settings, and what the advice of `doctor` brings |
 //! | `matrix.rs` | confusion matrix, and precision by confidence |
 #![deny(missing_docs)]
 
@@ -38,6 +39,8 @@ pub mod left_out;
 pub mod matrix;
 #[cfg(target_os = "linux")]
 pub mod metamorphic;
+#[cfg(target_os = "linux")]
+pub mod mistuned;
 #[cfg(target_os = "linux")]
 pub mod next;
 pub mod rates;

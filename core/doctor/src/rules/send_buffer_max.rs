@@ -24,9 +24,13 @@ const NAME: &str = "net.ipv4.tcp_wmem";
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let values = facts.triple(NAME)?;
     let window = law::send_window(values[2]);
-    let limit = path.limit_of_window(window)?;
+    // Half of what a blocked write adds waits for the rest of it on the path.
+    let wait = path.rate.time_for(Bytes::new(law::send_burst(values[2]) / 2));
+    let loaded = Path { rtt: path.rtt + wait, ..*path };
+    let limit = loaded.limit_of_window(window)?;
     let [min, default, _] = values;
-    let value = format!("{min} {default} {}", buffer_for(path.bdp(), 0.5));
-    let effect = window_over_rtt(window, path);
+    let max = buffer_for(path.bdp(), 0.5).max(USUAL_WMEM_MAX);
+    let value = format!("{min} {default} {max}");
+    let effect = window_over_rtt(window, &loaded);
     Some(setting(facts, Direction::Send, NAME, &value, effect).ceiling(limit))
 }

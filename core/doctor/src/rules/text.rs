@@ -78,7 +78,7 @@ pub(super) fn both_mtus(mtu: u64) -> [String; 2] {
 pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: &Path) -> String {
     let share = law::window_share(facts).max(0.5);
     let max = match path.limit_of_window(law::share_of(max, share)) {
-        Some(_) => buffer_for(path.bdp(), share),
+        Some(_) => buffer_for(path.bdp(), share).max(USUAL_RMEM_MAX),
         None => max,
     };
     let default = match law::first_flight(default, facts, path) {
@@ -87,6 +87,12 @@ pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: 
     };
     format!("{min} {} {}", default.min(max), max)
 }
+
+/// The kernel's defaults of the third values of `tcp_rmem` and `tcp_wmem` with 1 GB of memory.
+/// Less gains nothing: the kernel tunes buffers, and a path whose queue fills holds more than its
+/// BDP.
+const USUAL_RMEM_MAX: u64 = 6_291_456;
+pub(super) const USUAL_WMEM_MAX: u64 = 4_194_304;
 
 /// The kernel's default of the second value of `tcp_rmem`.
 const USUAL_RMEM: u64 = 131_072;

@@ -57,8 +57,8 @@ const WINDOWS: [Case; 12] = [
     case("receive-autotuning-off", Some(8.258), |facts, _| {
         set(facts, "net.ipv4.tcp_moderate_rcvbuf", "0");
     }),
-    // 5/6 of 4 MiB.
-    case("send-buffer-max", Some(349.5), |facts, _| {
+    // 5/6 of 4 MiB; the mean wait for its own bursts adds 0.56 ms to the RTT.
+    case("send-buffer-max", Some(347.1), |facts, _| {
         set(facts, "net.ipv4.tcp_wmem", "4096 16384 4194304");
     }),
     // 2 x 208 KiB x 0.63, and x 5/6.

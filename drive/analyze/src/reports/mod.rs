@@ -32,6 +32,8 @@ pub struct Reported {
     pub captured: String,
     /// The process that had it open, if the source names it.
     pub owner: String,
+    /// Whether the programs requested the sizes of their buffers, as testers do with `-w`.
+    pub sets_buffers: bool,
     /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
 }
@@ -135,6 +137,7 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
         ends: connection.ends,
         captured: format!("from a report of {source}"),
         owner: String::new(),
+        sets_buffers: connection.sets_buffers,
         diagnosis,
     })
 }

@@ -6,8 +6,9 @@
 //! The server keeps the arrival times that its kernel measured and returns them when asked. How a
 //! rate follows from them: [`gigatcp_why::trains`].
 //!
-//! The test begins when the last train was sent. Its arrivals are collected by a thread meanwhile, so
-//! a long RTT costs no more time. Other servers do not answer, and nothing is found.
+//! The test begins when the last train was sent. Its arrivals are collected by a thread
+//! meanwhile, so a long RTT costs no more time. Other servers do not answer, and nothing is
+//! found.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
@@ -39,8 +40,8 @@ const FIRST: u32 = 8;
 /// Maximum number of packets of a train.
 const MAX_PACKETS: u32 = 2048;
 
-/// Growth from a train to the next: if it arrived as it was sent, perhaps within the burst of a token
-/// bucket, and if the bottleneck shows.
+/// Growth from a train to the next: if it arrived as it was sent, perhaps within the burst of a
+/// token bucket, and if the bottleneck shows.
 const GROWTH: [u32; 2] = [4, 16];
 
 /// Time that a train takes to arrive from which no longer one is needed.
@@ -70,10 +71,20 @@ pub struct PathCapacity {
     pub bytes: u64,
 }
 
+/// What trains show.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct TrainRates {
+    /// What the path carries.
+    pub(super) capacity: Option<PathCapacity>,
+    /// Rate of the first train alone, in payload of TCP. It is within the burst of most token
+    /// buckets, and shows what is behind them.
+    pub(super) first_train: Option<Rate>,
+}
+
 /// A measurement whose last answer may be awaited.
 #[derive(Debug)]
 pub(super) struct CapacityProbe {
-    thread: JoinHandle<Option<PathCapacity>>,
+    thread: JoinHandle<TrainRates>,
 }
 
 impl CapacityProbe {
@@ -101,8 +112,8 @@ impl CapacityProbe {
     }
 
     /// What was measured.
-    pub(super) fn finish(self) -> Option<PathCapacity> {
-        self.thread.join().ok().flatten()
+    pub(super) fn finish(self) -> TrainRates {
+        self.thread.join().unwrap_or_default()
     }
 }
 
@@ -131,7 +142,17 @@ struct Probe {
 }
 
 impl Probe {
-    fn run(mut self, sent: Sender<()>) -> Option<PathCapacity> {
+    fn run(mut self, sent: Sender<()>) -> TrainRates {
+        let is_complete = self.send_all(&sent).is_some();
+        let _ = sent.send(());
+        TrainRates {
+            capacity: self.found().filter(|_| is_complete),
+            first_train: self.first_train(),
+        }
+    }
+
+    /// Sends trains until one is long enough; `None` if an answer is missing.
+    fn send_all(&mut self, sent: &Sender<()>) -> Option<()> {
         let start = Instant::now();
         let until = start + SENDING;
         let mut count = FIRST;
@@ -161,11 +182,11 @@ impl Probe {
                 _ => break,
             }
         }
-        let _ = sent.send(());
-        self.found()
+        Some(())
     }
 
-    /// Packets of the next train; `None`: the last one was long enough, or no longer one may follow.
+    /// Packets of the next train; `None`: the last one was long enough, or no longer one may
+    /// follow.
     fn next(&self, last: u32) -> Option<u32> {
         let train = self.trains.last()?;
         let is_paced = train.is_sender_paced();
@@ -246,15 +267,57 @@ impl Probe {
         None
     }
 
+    fn payload(&self, packets: f64) -> Rate {
+        Rate::from_bps((packets * f64::from(self.mss) * 8.0) as u64)
+    }
+
     fn found(&self) -> Option<PathCapacity> {
         let found = PacketRate::of(&self.trains)?;
-        let payload = |packets: f64| Rate::from_bps((packets * f64::from(self.mss) * 8.0) as u64);
         Some(PathCapacity {
-            low: payload(found.low),
-            rate: payload(found.rate),
-            high: payload(found.high),
+            low: self.payload(found.low),
+            rate: self.payload(found.rate),
+            high: self.payload(found.high),
             trains: self.trains.len() as u32,
             bytes: u64::from(self.packets) * u64::from(self.mss + 52),
         })
+    }
+
+    fn first_train(&self) -> Option<Rate> {
+        let found = PacketRate::of(self.trains.get(..1)?)?;
+        Some(self.payload(found.rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A train whose packets arrive at these microseconds.
+    fn train(arrivals: impl Iterator<Item = u64>) -> Train {
+        let times: Vec<gigatcp_units::Duration> =
+            arrivals.map(gigatcp_units::Duration::from_micros).collect();
+        Train {
+            packets: times.len() as u32,
+            arrived_in: *times.last().unwrap(),
+            deliveries: gigatcp_why::trains::deliveries(&times),
+            sent_in: Some(gigatcp_units::Duration::from_micros(10)),
+        }
+    }
+
+    #[test]
+    fn first_train_shows_the_rate_behind_a_bucket_that_the_longest_shows() {
+        let short = train((0..8).map(|n| n * 300));
+        let burst = (0..20).map(|n| n * 300);
+        let long = train(burst.chain((0..108).map(|n| 6000 + n * 1200)));
+        let probe = Probe {
+            socket: UdpSocket::bind("127.0.0.1:0").unwrap(),
+            mss: 1448,
+            trains: vec![short, long],
+            packets: 136,
+        };
+        let bps = |micros: f64| 1448.0 * 8e6 / micros;
+        let close = |rate: Rate, bps: f64| (rate.as_bps() as f64 / bps - 1.0).abs() < 0.02;
+        assert!(close(probe.found().unwrap().rate, bps(1200.0)));
+        assert!(close(probe.first_train().unwrap(), bps(300.0)));
     }
 }

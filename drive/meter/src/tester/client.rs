@@ -12,7 +12,7 @@ use gigatcp_protocol::iperf3::{
 use serde_json::{Value, json};
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
-use super::capacity::{CapacityProbe, PathCapacity};
+use super::capacity::{CapacityProbe, TrainRates};
 use super::counters::Role;
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
@@ -92,7 +92,7 @@ struct Test<'a> {
     clocks: Vec<ClockOffset>,
     /// Measurement of the path's capacity, and its result.
     probe: Option<CapacityProbe>,
-    capacity: Option<PathCapacity>,
+    trains: TrainRates,
     pings: Option<Pings>,
     latency: Vec<Latency>,
 }
@@ -136,7 +136,7 @@ impl<'a> Test<'a> {
             has_reported_queue: false,
             failed: None,
             probe: probe.flatten(),
-            capacity: None,
+            trains: TrainRates::default(),
             pings: Some(pings),
             latency: Vec::new(),
             clocks: Vec::new(),
@@ -254,7 +254,10 @@ impl<'a> Test<'a> {
             self.is_running = false;
             self.latency = self.pings.take().map_or_else(Vec::new, Pings::finish);
             self.traffic.stop(report);
-            self.capacity = self.probe.take().and_then(CapacityProbe::finish);
+            self.trains = self
+                .probe
+                .take()
+                .map_or_else(TrainRates::default, CapacityProbe::finish);
         }
     }
 
@@ -286,7 +289,8 @@ impl<'a> Test<'a> {
                 _ => None,
             },
             latency: self.latency.clone(),
-            capacity: self.capacity,
+            capacity: self.trains.capacity,
+            first_train: self.trains.first_train,
             peer: self.peer.clone(),
             cut_short,
             ..self.traffic.outcome(&ends)

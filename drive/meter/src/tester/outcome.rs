@@ -123,6 +123,8 @@ pub struct Outcome {
     /// What the path to the server carries; `None`: it was not measured, or packet trains did not
     /// show it.
     pub capacity: Option<PathCapacity>,
+    /// Rate of a first short train, in payload: what is behind a token bucket, within its burst.
+    pub first_train: Option<gigatcp_units::Rate>,
     /// Offsets of the server's clock; `None` unless a client of a server of this project.
     pub clocks: Option<Clocks>,
     /// Results of the peer; `None`: the test ended before they arrived.

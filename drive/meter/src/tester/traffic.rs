@@ -492,6 +492,7 @@ impl Traffic {
             samples: self.samples(),
             cpu: self.cpu,
             capacity: None,
+            first_train: None,
             clocks: None,
             latency: Vec::new(),
             ramp: self.ramp.as_ref().and_then(RampControl::result),

@@ -234,7 +234,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.tries {
         trial::check(arguments)?;
     }
-    let changes = arguments.tries || arguments.undo.is_some();
+    let is_read_only = arguments.tries && host::are_settings_read_only();
+    if is_read_only {
+        output::warn(
+            "/proc/sys is read-only here, as in a container: nothing is changed; \
+             type the commands where it is not",
+        );
+    }
+    let tries = arguments.tries && !is_read_only;
+    let changes = tries || arguments.undo.is_some();
     let _alone = changes.then(host::claim_changes).transpose()?;
     if let Some(file) = &arguments.undo {
         // A signal does not stop it halfway.
@@ -288,7 +296,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         true => report.findings.is_empty(),
         false => !plans.iter().any(has_worth),
     };
-    if arguments.tries && interrupt.signal().is_none() {
+    if tries && interrupt.signal().is_none() {
         is_good = try_all(arguments, observed, &facts, &interrupt, &mut document)?;
     }
     if arguments.json {

@@ -226,7 +226,10 @@ pub(super) fn stated(one: &Prediction) -> String {
     let [low, high] = one.interval_bps.map(rate);
     match one.certainty {
         Certainty::Number => format!("{} ({low} to {high})", rate(one.goodput_bps)),
-        Certainty::Range => format!("{low} to {high}"),
+        Certainty::Range => format!("about {} ({low} to {high})", rate(one.goodput_bps)),
+        Certainty::AtLeast if one.has_point() => {
+            format!("about {}, at least {low}", rate(one.goodput_bps))
+        }
         Certainty::AtLeast => format!("at least {low}"),
         Certainty::Unsure => format!("unsure, {low} to {high}"),
     }

@@ -56,6 +56,12 @@ const NAMESPACE_LOCK: &str = "/proc/sys/net/ipv4/route/flush";
 /// Lock of the settings of the whole machine, in a directory of root.
 const MACHINE_LOCK: &str = "/run/gigatcp-doctor.lock";
 
+/// Whether settings cannot be written here, as in most containers.
+pub(super) fn are_settings_read_only() -> bool {
+    let opened = gigatcp_linux::file::open_to_lock(Path::new(NAMESPACE_LOCK));
+    opened.is_err_and(|error| error.kind() == io::ErrorKind::ReadOnlyFilesystem)
+}
+
 /// Makes this the only process that changes settings of this network namespace, while the value
 /// lives.
 pub(super) fn claim_changes() -> Result<File, Failure> {
@@ -122,8 +128,8 @@ pub(super) fn program(local: SocketAddr) -> Option<String> {
     Some(format!("{} (process {})", owner.name, owner.id))
 }
 
-/// Runs a test with the server at `name` in one direction. Headers of its connection are captured if
-/// that is permitted: they show more than counters do.
+/// Runs a test with the server at `name` in one direction. Headers of its connection are captured
+/// if that is permitted: they show more than counters do.
 pub(super) fn test(
     name: &str,
     port: u16,
@@ -139,6 +145,7 @@ pub(super) fn test(
     let mut wanted = tester::Request::new(name);
     wanted.port = port;
     wanted.interval = None;
+    wanted.measures_capacity = true;
     wanted.parameters.time = seconds;
     if role == Role::Receiver {
         wanted.parameters.direction = iperf3::Direction::Reverse;
@@ -155,6 +162,15 @@ pub(super) fn test(
     Ok(summary(&measured, role, packets))
 }
 
+/// Causes that are pauses of a program. The programs of a test make none: a small window or a
+/// busy host looks the same.
+const PAUSES: [&str; 4] = [
+    "application-limited",
+    "slow-reader",
+    "client-think-time",
+    "server-think-time",
+];
+
 fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measured {
     let bytes = measured.received(role).or_else(|| measured.sent(role));
     let mean = bytes.unwrap_or(0) as f64 * 8.0 / measured.measured.as_secs_f64().max(1e-9);
@@ -167,15 +183,23 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
     let answer = diagnosis.map(|diagnosis| diagnosis.answer());
     let counters = diagnosis.map(|diagnosis| Transfer {
         ends: String::new(),
+        sets_buffers: None,
         diagnosis: diagnosis.clone(),
     });
     // Predictions are compared with the goodput of tests, without connection setup and closing.
     let transfer = packets.or(counters).map(|mut transfer| {
         transfer.diagnosis.throughput = Rate::from_bps(mean as u64);
+        transfer.sets_buffers = Some(false);
+        let is_of_test = |id: &str| !PAUSES.contains(&id);
+        transfer
+            .diagnosis
+            .verdicts
+            .retain(|verdict| is_of_test(verdict.cause.id));
         transfer
     });
     let bps = |rate: Rate| rate.as_bps() as f64;
     let is_sending = role == Role::Sender;
+    let capacity = measured.capacity.filter(|_| is_sending);
     Measured {
         test: Test {
             is_sending,
@@ -189,13 +213,11 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
             }),
         },
         transfer,
-        capacity: measured
-            .capacity
-            .filter(|_| is_sending)
-            .map(|path| Estimate {
-                low: bps(path.low),
-                mid: bps(path.rate),
-                high: bps(path.high),
-            }),
+        capacity: capacity.map(|path| Estimate {
+            low: bps(path.low),
+            mid: bps(path.rate),
+            high: bps(path.high),
+        }),
+        within_burst: measured.first_train.filter(|_| is_sending).map(bps),
     }
 }

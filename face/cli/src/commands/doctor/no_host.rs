@@ -59,6 +59,11 @@ pub(super) fn may_change() -> bool {
     false
 }
 
+/// Whether settings cannot be written: none is.
+pub(super) fn are_settings_read_only() -> bool {
+    false
+}
+
 /// Refuses: the tester exists on Linux only.
 pub(super) fn test(
     _name: &str,

@@ -8,8 +8,8 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_twin::model::{Estimate, LimitedRate};
 use gigatcp_twin::{Certainty, Evidence, Fix, FixPlan, Place, Prediction, Transfer};
-use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
+use gigatcp_units::{Duration, Rate};
 use serde_json::{Value, json};
 
 use super::host;
@@ -28,6 +28,7 @@ pub(super) struct Observed {
     program: Option<String>,
     transfer: Option<Transfer>,
     capacity: Option<Estimate>,
+    within_burst: Option<f64>,
 }
 
 impl From<Measured> for Observed {
@@ -43,6 +44,7 @@ impl From<Measured> for Observed {
             program: None,
             transfer: measured.transfer,
             capacity: measured.capacity,
+            within_burst: measured.within_burst,
         }
     }
 }
@@ -68,6 +70,7 @@ impl Observed {
             program: own.and_then(host::program),
             transfer: Some(transfer),
             capacity: None,
+            within_burst: None,
         })
     }
 
@@ -93,14 +96,20 @@ impl Observed {
 
     /// The changes that would help; the error is the reason why that is unknown.
     pub(super) fn plan(&self, facts: &HostFacts, wanted: Option<Rate>) -> Result<FixPlan, String> {
-        let transfer = self
+        let mut transfer = self
             .transfer
-            .as_ref()
+            .clone()
             .ok_or("the test has neither packets nor counters of its connection")?;
+        // A report of a receiver has no RTT: what the kernel remembers of the peer is one.
+        let remembered = facts.peer.as_ref().and_then(|peer| peer.rtt_us);
+        if let Some(micros) = remembered.filter(|_| transfer.diagnosis.min_rtt.is_zero()) {
+            transfer.diagnosis.min_rtt = Duration::from_nanos(micros.saturating_mul(1000));
+        }
         let evidence = Evidence {
-            transfer,
+            transfer: &transfer,
             host: self.direction.map(|direction| (facts, direction)),
             capacity: self.capacity,
+            within_burst: self.within_burst,
             wanted: wanted.map(|rate| rate.as_bps() as f64),
         };
         evidence.plan()
@@ -204,7 +213,7 @@ fn one(fix: &Fix, program: Option<&str>) -> String {
     for (place, step) in fix.steps.iter().enumerate() {
         let label = match (place, fix.place) {
             (0, Place::Here) => "Fix",
-            (0, Place::Far) => "Other host",
+            (0, Place::Far) => "Far host",
             (0, Place::Program) => "Program",
             _ => "and",
         };

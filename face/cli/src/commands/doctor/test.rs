@@ -43,6 +43,8 @@ pub(super) struct Measured {
     pub(super) transfer: Option<Transfer>,
     /// Payload rate that the path carries, by packet trains.
     pub(super) capacity: Option<Estimate>,
+    /// The same of a train within the burst of a token bucket, in bit/s.
+    pub(super) within_burst: Option<f64>,
 }
 
 /// Limit of a test.

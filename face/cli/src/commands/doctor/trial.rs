@@ -1,7 +1,7 @@
 //! `--try`: makes the changes that are predicted to help, one at a time, and keeps those that do.
 //!
-//! After each change the test is run again. What did not help is undone, and the next change follows
-//! from the new test. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT undo everything.
+//! After each change the test is run again. What did not help is undone, and the next change
+//! follows from the new test. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT undo everything.
 
 use std::collections::HashSet;
 use std::io::{IsTerminal, stdin};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
-use gigatcp_twin::{Fix, FixPlan};
+use gigatcp_twin::{Fix, FixPlan, Prediction};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use serde::Serialize;
@@ -40,6 +40,11 @@ pub(super) struct Attempt {
     predicted_bps: f64,
     interval_bps: [Option<f64>; 2],
     certainty: &'static str,
+    /// Whether the prediction is an estimate, and not only a lower bound.
+    has_point: bool,
+    /// The prediction in words.
+    #[serde(skip)]
+    predicted: String,
     /// The limit that is predicted to hold then.
     next_limit: Option<&'static str>,
     /// Goodput with it; `None` if it was not measured.
@@ -171,6 +176,8 @@ impl Attempt {
             interval_bps: prediction
                 .map_or([None; 2], |prediction| prediction.interval_bps.map(open)),
             certainty: prediction.map_or("none", |prediction| prediction.certainty.name()),
+            has_point: prediction.is_some_and(Prediction::has_point),
+            predicted: prediction.map_or_else(|| "nothing".into(), stated),
             next_limit: prediction.map(|prediction| prediction.limit),
             measured_bps: None,
             is_kept: false,
@@ -210,10 +217,10 @@ impl Attempt {
                 return Ok(None);
             }
         }
-        match test(arguments, before, interrupt) {
+        match self.measure(arguments, before, interrupt) {
             Ok(after) => {
                 self.measured_bps = Some(after.goodput());
-                self.is_kept = after.goodput() >= KEPT * self.before_bps;
+                self.is_kept = self.helps(&after);
                 if self.is_kept {
                     changes.keep();
                     return Ok(Some(after));
@@ -224,6 +231,31 @@ impl Attempt {
         }
         changes.undo_unkept()?;
         Ok(None)
+    }
+
+    /// Tests with the change. A test that contradicts the prediction is repeated: what else is on
+    /// the path or the host slows a transfer down, and never makes it faster.
+    fn measure(
+        &self,
+        arguments: &Arguments,
+        before: &Observed,
+        interrupt: &Interrupt,
+    ) -> Result<Observed, Failure> {
+        let first = test(arguments, before, interrupt)?;
+        let low = self.interval_bps[0].unwrap_or(0.0);
+        if self.helps(&first) && first.goodput() >= low || interrupt.signal().is_some() {
+            return Ok(first);
+        }
+        say(arguments, "less than predicted: testing again");
+        let second = test(arguments, before, interrupt);
+        Ok(match second {
+            Ok(second) if second.goodput() > first.goodput() => second,
+            _ => first,
+        })
+    }
+
+    fn helps(&self, after: &Observed) -> bool {
+        after.goodput() >= KEPT * self.before_bps
     }
 
     /// The commands for a terminal.
@@ -241,14 +273,11 @@ impl Attempt {
             (None, Some(bps)) => format!("measured {}: undone", rate(bps)),
             (None, None) => "not measured: undone".into(),
         };
-        let point = match self.certainty {
-            "at-least" => format!("at least {}", rate(self.predicted_bps)),
-            _ => rate(self.predicted_bps),
-        };
         let words = format!(
-            "{}: {} before, predicted {point}, {did}",
+            "{}: {} before, predicted {}, {did}",
             self.commands(" && "),
-            rate(self.before_bps)
+            rate(self.before_bps),
+            self.predicted
         );
         wrap_hanging(&words, 0, 2)
     }
@@ -275,10 +304,6 @@ pub(super) fn test(
 
 /// Asks on the terminal. Ctrl-C is no.
 fn consents(fix: &Fix, attempt: &Attempt, interrupt: &Interrupt) -> bool {
-    let predicted = fix
-        .prediction
-        .as_ref()
-        .map_or_else(|_| String::new(), stated);
     let machine = if fix.is_of_machine {
         " It concerns the whole machine."
     } else {
@@ -286,8 +311,9 @@ fn consents(fix: &Fix, attempt: &Attempt, interrupt: &Interrupt) -> bool {
     };
     host::discard_input();
     output::ask(&format!(
-        "\n  {}\npredicted {predicted}.{machine} Make this change? It is undone if it does not help. [y/N]",
-        attempt.commands("\n  ")
+        "\n  {}\npredicted {}.{machine} Make this change? It is undone if it does not help. [y/N]",
+        attempt.commands("\n  "),
+        attempt.predicted
     ));
     let (answered, answers) = mpsc::channel();
     thread::spawn(move || {

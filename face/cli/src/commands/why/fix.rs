@@ -17,6 +17,7 @@ const NOT_REQUESTED: &str = "`gigatcp why --whatif` predicts what a fix would br
 fn transfer(diagnosis: &Diagnosis) -> Transfer {
     Transfer {
         ends: String::new(),
+        sets_buffers: None,
         diagnosis: diagnosis.clone(),
     }
 }

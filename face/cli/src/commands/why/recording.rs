@@ -191,6 +191,7 @@ fn reported_of(connection: Recorded) -> Reported {
         owner: owner.map_or_else(String::new, |owner| {
             format!("{} (process {})", owner.name, owner.id)
         }),
+        sets_buffers: false,
         diagnosis: connection.diagnosis,
     }
 }
