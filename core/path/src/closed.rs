@@ -71,7 +71,9 @@ impl<T: Parcel> Closed<T> {
                 hold: config.hold_limit.unwrap_or(u64::MAX),
             },
             mark_above: config.mark_above,
-            reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
+            reorder_delay: config
+                .reorder
+                .map_or(Duration::ZERO, |reorder| reorder.extra_delay),
             serializer: Serializer::new(config),
             line: Line::new(config),
             late: VecDeque::new(),

@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(cause.index(), place);
             let same = DropCause::ALL
                 .into_iter()
-                .filter(|it| it.id() == cause.id());
+                .filter(|known| known.id() == cause.id());
             assert_eq!(same.count(), 1, "{}", cause.id());
         }
     }

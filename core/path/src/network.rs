@@ -158,8 +158,11 @@ impl<T: Routed> Network<T> {
         let ends_routes = ends_routes
             .chain(config.media.iter().map(|_| false))
             .collect();
-        let links = config.links.into_iter().map(|link| Hop::new(link, seed));
-        let links = links.collect::<Result<Vec<_>, _>>()?;
+        let links = config
+            .links
+            .into_iter()
+            .map(|link| Hop::new(link, seed))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             schedule: EventSchedule::new(links.len() + media.as_slice().len()),
             first: (Instant::FAR_FUTURE, 0),

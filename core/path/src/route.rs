@@ -166,8 +166,9 @@ impl NetworkConfig {
     /// Returns the element for a link number of a route: links come first, then media.
     fn element(&self, link: usize) -> usize {
         let count = self.links.len();
-        let station = link.checked_sub(count);
-        let station = station.and_then(|station| self.stations().nth(station));
+        let station = link
+            .checked_sub(count)
+            .and_then(|station| self.stations().nth(station));
         station.map_or(link, |(medium, _)| count + medium)
     }
 

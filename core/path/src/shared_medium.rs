@@ -83,8 +83,11 @@ impl SharedMediumConfig {
     /// Returns the number of the station of that name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
-        let number = name.strip_prefix(self.name.as_str())?.strip_prefix('/')?;
-        let number = number.parse().ok()?;
+        let number = name
+            .strip_prefix(self.name.as_str())?
+            .strip_prefix('/')?
+            .parse()
+            .ok()?;
         (number < self.recoveries.len()).then_some(number)
     }
 
@@ -211,20 +214,23 @@ impl<T: Parcel> SharedMedium<T> {
     /// The first invalid setting, see [`SharedMediumConfig::check`].
     pub fn new(config: SharedMediumConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let stations = config.recoveries.iter().enumerate();
-        let stations = stations.map(|(number, &recovery)| {
-            let name = config.station(number);
-            Station {
-                queue: VecDeque::new(),
-                phase: Phase::Quiet,
-                attempts: 0,
-                ready: Instant::ZERO,
-                quiet_from: None,
-                recovery,
-                backoff: stream(seed, &name, Purpose::Backoff),
-                counters: StationCounters::default(),
-            }
-        });
+        let stations = config
+            .recoveries
+            .iter()
+            .enumerate()
+            .map(|(number, &recovery)| {
+                let name = config.station(number);
+                Station {
+                    queue: VecDeque::new(),
+                    phase: Phase::Quiet,
+                    attempts: 0,
+                    ready: Instant::ZERO,
+                    quiet_from: None,
+                    recovery,
+                    backoff: stream(seed, &name, Purpose::Backoff),
+                    counters: StationCounters::default(),
+                }
+            });
         Ok(Self {
             times: Times::new(config.rate),
             stations: stations.collect(),
@@ -376,12 +382,15 @@ impl<T: Parcel> SharedMedium<T> {
 
     /// Returns time and station of the next start or end; ends come first.
     fn next_event(&self) -> Option<(Instant, usize)> {
-        let events = self.stations.iter().enumerate();
-        let events = events.filter_map(|(number, station)| match station.phase {
-            Phase::Sending { end, .. } => Some((end, false, number)),
-            Phase::Pending { start, .. } => Some((start, true, number)),
-            Phase::Quiet | Phase::Deferring => None,
-        });
+        let events = self
+            .stations
+            .iter()
+            .enumerate()
+            .filter_map(|(number, station)| match station.phase {
+                Phase::Sending { end, .. } => Some((end, false, number)),
+                Phase::Pending { start, .. } => Some((start, true, number)),
+                Phase::Quiet | Phase::Deferring => None,
+            });
         events.min().map(|(at, _, number)| (at, number))
     }
 

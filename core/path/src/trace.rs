@@ -153,8 +153,10 @@ impl Opportunities {
     /// Skips opportunities that have passed by `now`.
     fn skip(&mut self, now: Instant) {
         let period = self.trace.period().as_millis();
-        let passed = now.saturating_since(self.start).as_nanos();
-        let passed = passed.div_ceil(MILLISECOND);
+        let passed = now
+            .saturating_since(self.start)
+            .as_nanos()
+            .div_ceil(MILLISECOND);
         let behind = passed.saturating_sub(self.round) / period;
         if behind > 1 {
             self.round += (behind - 1) * period;

@@ -165,7 +165,7 @@ fn throttled() -> Option<Duration> {
     let first = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, group) = (parts.next()?, parts.next()?);
-        let is_cpu = controllers.split(',').any(|one| one == "cpu");
+        let is_cpu = controllers.split(',').any(|controller| controller == "cpu");
         is_cpu.then(|| stat(&format!("/{controllers}{group}")))?
     });
     let second = || {

@@ -303,7 +303,10 @@ impl Host {
     /// socket acts again.
     #[must_use]
     pub(crate) fn is_busy_with(&self, socket: u32) -> bool {
-        let mut inboxes = self.processors.iter().flat_map(|one| &one.inbox);
+        let mut inboxes = self
+            .processors
+            .iter()
+            .flat_map(|processor| &processor.inbox);
         self.has_task_of(socket)
             || inboxes.any(|frame| frame.socket == socket)
             || self.card.holds(socket)
@@ -351,7 +354,10 @@ impl Host {
         });
         let departing = self.departures.iter().map(|(_, packet)| packet);
         let on_link = self.link().into_iter().flat_map(Hop::parcels);
-        let inboxes = self.processors.iter().flat_map(|one| &one.inbox);
+        let inboxes = self
+            .processors
+            .iter()
+            .flat_map(|processor| &processor.inbox);
         let received = inboxes.chain(self.card.frames());
         departing
             .chain(on_link)

@@ -649,10 +649,13 @@ impl World {
             });
         }
         let links = 0..self.network.links().len();
-        let sojourns = links.map(|link| self.network.queue_at(now, link).1.histogram().clone());
-        let sojourns = sojourns.collect();
-        let datagrams = self.datagrams.iter();
-        let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts, &inside));
+        let sojourns = links
+            .map(|link| self.network.queue_at(now, link).1.histogram().clone())
+            .collect();
+        let datagrams = self
+            .datagrams
+            .iter()
+            .map(|ends| others::outcome(ends, &hosts, &inside));
         let max_backlog = self.network.max_backlog().to_vec();
         let (hops, media) = self.network.into_elements();
         Outcome {

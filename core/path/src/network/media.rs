@@ -22,8 +22,11 @@ pub(super) struct Media<T> {
 
 impl<T: Parcel> Media<T> {
     pub(super) fn new(config: &NetworkConfig, seed: u64) -> Result<Self, ConfigError> {
-        let media = config.media.iter().cloned();
-        let media = media.map(|medium| SharedMedium::new(medium, seed));
+        let media = config
+            .media
+            .iter()
+            .cloned()
+            .map(|medium| SharedMedium::new(medium, seed));
         Ok(Self {
             media: media.collect::<Result<_, _>>()?,
             stations: config.stations().collect(),
@@ -91,8 +94,9 @@ impl<T: Routed> Network<T> {
     #[inline(never)]
     pub(super) fn serve_medium(&mut self, at: Instant, element: usize) -> Option<T> {
         let number = element - self.links.len();
-        let polled = self.media.media[number].poll_delivery(at);
-        let polled = polled.map(|(_, parcel)| parcel);
+        let polled = self.media.media[number]
+            .poll_delivery(at)
+            .map(|(_, parcel)| parcel);
         let next = self.media.due(number);
         self.appoint(at, element, next);
         self.collect_dropped_on_medium(at, element);

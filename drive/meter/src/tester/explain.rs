@@ -65,13 +65,20 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     let delay = one_way_delay(&kept.own);
     let theirs = theirs.unwrap_or_default().iter();
     let theirs: Vec<Reading> = theirs
-        .map(|one| shifted(one, delay, kept.server_is_later))
+        .map(|reading| shifted(reading, delay, kept.server_is_later))
         .collect();
     let mut all: Vec<EndReading<'_>> = Vec::new();
-    all.extend(own.iter().map(|one| EndReading::Socket(own_end, one)));
+    all.extend(
+        own.iter()
+            .map(|reading| EndReading::Socket(own_end, reading)),
+    );
     all.extend(host_readings(own_end, &kept.own.host));
     if let Some(peer) = peer {
-        all.extend(theirs.iter().map(|one| EndReading::Socket(peer_end, one)));
+        all.extend(
+            theirs
+                .iter()
+                .map(|reading| EndReading::Socket(peer_end, reading)),
+        );
         all.extend(host_readings(peer_end, &peer.host));
     }
     // A stable sort keeps the order of simultaneous readings.

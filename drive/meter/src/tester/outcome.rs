@@ -211,7 +211,7 @@ impl Outcome {
     fn peer_private(&self, stream: &StreamOutcome) -> Option<&Value> {
         let private = self.peer.as_ref()?.private.as_ref()?;
         let mut streams = private["datagrams"].as_array()?.iter();
-        streams.find(|one| one["id"].as_u64() == Some(stream.id))
+        streams.find(|sent| sent["id"].as_u64() == Some(stream.id))
     }
 
     /// Returns the one-way delays of a stream's datagrams over time, in nanoseconds: the arrival of
@@ -221,15 +221,16 @@ impl Outcome {
         let Some(clocks) = &self.clocks else {
             return Vec::new();
         };
-        let theirs = self.peer_private(stream);
-        let theirs = theirs.map_or_else(Vec::new, |one| delay::from_json(&one["delays"]));
+        let theirs = self
+            .peer_private(stream)
+            .map_or_else(Vec::new, |sent| delay::from_json(&sent["delays"]));
         let (strata, received_by) = match stream.role {
             Role::Sender => (&theirs, ReceivedBy::Server),
             Role::Receiver => (&stream.delays, ReceivedBy::Client),
         };
         let shifted = strata.iter().map(|stratum| {
             let shift = received_by.shift(stratum.at, clocks) as i64;
-            let [min, max] = [stratum.min_ns, stratum.max_ns].map(|one| one.saturating_add(shift));
+            let [min, max] = [stratum.min_ns, stratum.max_ns].map(|ns| ns.saturating_add(shift));
             (stratum.at, min, max)
         });
         shifted.collect()
@@ -248,7 +249,7 @@ impl Outcome {
         }
         let theirs = streams.filter_map(|stream| self.peer_private(stream));
         let theirs: Vec<Stratum> = theirs
-            .flat_map(|one| delay::from_json(&one["delays"]))
+            .flat_map(|sent| delay::from_json(&sent["delays"]))
             .collect();
         OneWayDelay::of(theirs.iter(), ReceivedBy::Server, clocks)
     }
@@ -273,7 +274,7 @@ impl Outcome {
             streams: self
                 .streams
                 .iter()
-                .map(|it| self.stream_results(it))
+                .map(|stream| self.stream_results(stream))
                 .collect(),
             private: None,
         }

@@ -60,7 +60,7 @@ impl Offload {
     /// Parses the name that a client sends; another text is the default.
     pub(super) fn from_name(name: Option<&str>) -> Self {
         let all = [Self::Requested, Self::Off].into_iter();
-        let mut known = all.filter(|one| Some(one.name()) == name);
+        let mut known = all.filter(|mode| Some(mode.name()) == name);
         known.next().unwrap_or_default()
     }
 }

@@ -268,7 +268,7 @@ impl Watch {
     /// The kernel's error.
     pub fn sample_one(&mut self, id: u32, at: Instant) -> io::Result<bool> {
         let mut connections = self.connections.values_mut();
-        let Some(connection) = connections.find(|one| one.id == id) else {
+        let Some(connection) = connections.find(|connection| connection.id == id) else {
             return Ok(false);
         };
         let mut is_there = false;
@@ -300,7 +300,7 @@ impl Watch {
     #[must_use]
     pub fn by_size(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.all().collect();
-        all.sort_by_key(|one| std::cmp::Reverse(one.total()));
+        all.sort_by_key(|connection| std::cmp::Reverse(connection.total()));
         all
     }
 
@@ -392,14 +392,18 @@ mod tests {
         while watch
             .connections()
             .iter()
-            .all(|one| one.totals()[0] < Bytes::new(100_000))
+            .all(|connection| connection.totals()[0] < Bytes::new(100_000))
         {
             watch.sample(at(1000)).unwrap();
         }
         watch.sample(at(1000)).unwrap();
         let all = watch.connections();
         assert_eq!(all.len(), 2);
-        let own = |local| all.iter().find(|one| one.local == local).unwrap();
+        let own = |local| {
+            all.iter()
+                .find(|connection| connection.local == local)
+                .unwrap()
+        };
         let sender = own(stream.local_addr().unwrap());
         let receiver = own(peer.local_addr().unwrap());
         assert_eq!(sender.role(), End::Sender);
@@ -411,7 +415,12 @@ mod tests {
         assert!(watch.sample_one(id, at(2000)).unwrap());
         drop((stream, peer));
         watch.sample(at(3000)).unwrap();
-        assert!(watch.connections().iter().all(|one| one.id == 0));
+        assert!(
+            watch
+                .connections()
+                .iter()
+                .all(|connection| connection.id == 0)
+        );
         assert!(watch.connection(id).is_some(), "an ended one is kept");
     }
 }

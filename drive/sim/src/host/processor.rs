@@ -185,7 +185,10 @@ impl Host {
     /// Returns the CPU time used so far, by all CPUs.
     #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
-        let busy = self.processors.iter().map(|one| one.cpu.busy_time(now));
+        let busy = self
+            .processors
+            .iter()
+            .map(|processor| processor.cpu.busy_time(now));
         busy.fold(Duration::ZERO, |sum, one| sum + one)
     }
 
@@ -207,7 +210,9 @@ impl Host {
 
     /// Returns the time by use of each CPU; those of the receive queues come first.
     pub fn processor_shares(&self, now: Instant) -> impl ExactSizeIterator<Item = CpuShares> {
-        self.processors.iter().map(move |one| one.shares(now))
+        self.processors
+            .iter()
+            .map(move |processor| processor.shares(now))
     }
 
     /// Returns whether a copy for a write of a socket is in progress.

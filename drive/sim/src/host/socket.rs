@@ -324,8 +324,9 @@ impl Socket {
             len: len as u32,
         };
         let connection = self.connection.as_mut();
-        let accepted = connection.and_then(|connection| connection.write(payload).ok());
-        let accepted = accepted.unwrap_or(0) as u64;
+        let accepted = connection
+            .and_then(|connection| connection.write(payload).ok())
+            .unwrap_or(0) as u64;
         self.written += accepted;
         if accepted > 0 {
             program.handle_written(now, self.port, accepted);

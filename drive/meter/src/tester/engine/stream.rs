@@ -82,11 +82,13 @@ impl Engine {
         let mut options = engine_options(request)?;
         options.local_port = port;
         let timeout = request.connect_timeout;
-        let stream = self.stack.connect_timeout(to, &options, timeout);
-        let stream = stream.map_err(|error| match to == asked {
-            true => error,
-            false => io::Error::new(error.kind(), format!("at {to}: {error}")),
-        })?;
+        let stream = self
+            .stack
+            .connect_timeout(to, &options, timeout)
+            .map_err(|error| match to == asked {
+                true => error,
+                false => io::Error::new(error.kind(), format!("at {to}: {error}")),
+            })?;
         Ok(EngineStream {
             stream,
             options,

@@ -218,8 +218,11 @@ pub(super) fn results(
         false => seconds(reported.unwrap_or(brief.received)),
     };
     let (lost, sent) = brief.loss.and_then(|loss| loss.counts).unwrap_or((0, 0));
-    let retransmits = brief.retransmissions.as_ref().filter(|_| !is_sender);
-    let retransmits = retransmits.filter(|of| !of.host_wide);
+    let retransmits = brief
+        .retransmissions
+        .as_ref()
+        .filter(|_| !is_sender)
+        .filter(|of| !of.host_wide);
     let bytes = match transfer.link.parameters.udp {
         true => whole(bytes.as_u64(), transfer.link.parameters.buffer_bytes.into()),
         false => bytes.as_u64(),
