@@ -103,7 +103,6 @@ impl<T: Parcel> Closed<T> {
     /// last call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one
     /// call before the one at which it is delivered.
     #[inline]
-    #[must_use]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let late_due = self.late_due();
         let front = self.line.front_due();

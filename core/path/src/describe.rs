@@ -33,7 +33,6 @@ type Described = Vec<(&'static str, Option<String>)>;
 
 impl HopConfig {
     /// Returns every setting that is not off, with its value.
-    #[must_use]
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let all = [
             self.describe_service(),
@@ -150,7 +149,6 @@ impl HopConfig {
 
     /// Returns the settings in which `after` differs, in the order of
     /// [`HopConfig::describe`].
-    #[must_use]
     pub fn differences(&self, after: &Self) -> Vec<Difference> {
         let (before, after) = (self.describe(), after.describe());
         let value = |list: &[(&'static str, String)], wanted: &str| {

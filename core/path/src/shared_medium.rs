@@ -75,13 +75,11 @@ impl SharedMediumConfig {
     pub const MTU: Bytes = Bytes::new(MAX_PACKET);
 
     /// Returns the name of a station.
-    #[must_use]
     pub fn station(&self, number: usize) -> String {
         format!("{}/{number}", self.name)
     }
 
     /// Returns the number of the station of that name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         let number = name
             .strip_prefix(self.name.as_str())?
@@ -294,7 +292,6 @@ impl<T: Parcel> SharedMedium<T> {
     }
 
     /// Returns when to poll for a delivery again.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let arrival = self.arriving.front().map(|(due, ..)| *due);
         let event = self.next_event().map(|(at, _)| at);
@@ -302,7 +299,6 @@ impl<T: Parcel> SharedMedium<T> {
     }
 
     /// Returns the counters of frames so far.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -320,19 +316,16 @@ impl<T: Parcel> SharedMedium<T> {
     }
 
     /// Returns the maximum number of frames that waited at one station.
-    #[must_use]
     pub const fn max_backlog(&self) -> u64 {
         self.max_backlog
     }
 
     /// Returns the time in which a station sent, whole frames and collisions.
-    #[must_use]
     pub const fn busy_time(&self) -> Duration {
         self.busy
     }
 
     /// Returns the configuration of the medium.
-    #[must_use]
     pub const fn config(&self) -> &SharedMediumConfig {
         &self.config
     }
