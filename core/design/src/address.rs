@@ -30,7 +30,6 @@ pub struct Addresses {
 impl Addresses {
     /// Returns the addresses of a space, for a version of the program. `named` are the texts of the
     /// files that the plan names.
-    #[must_use]
     pub fn new(space: &Space, version: &str, named: &[String]) -> Self {
         let template = space.template();
         let of_files = named.iter().fold(0, |sum: u128, text| {
@@ -82,7 +81,6 @@ impl Addresses {
     }
 
     /// Returns the address of a plan's fingerprint with a seed.
-    #[must_use]
     pub fn with_seed(&self, plan: u128, seed: u64) -> Address {
         let halves = [plan, plan >> 64].map(|half| half as u64);
         let version = [self.version, self.version >> 64].map(|half| half as u64);
@@ -101,7 +99,6 @@ fn leaf(path: &str, text: &str) -> u128 {
 }
 
 /// Returns a fingerprint of bytes: two multiplications per eight bytes.
-#[must_use]
 pub fn digest(bytes: &[u8], purpose: u64) -> u128 {
     const FACTORS: [u128; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
     let mut state = [mix(purpose), mix(!purpose)];

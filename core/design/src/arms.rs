@@ -60,13 +60,11 @@ impl Arms {
     }
 
     /// Returns the number of cells.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.cells.len()
     }
 
     /// Returns whether there are no cells.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -75,7 +73,6 @@ impl Arms {
     ///
     /// # Panics
     /// If there are too few cells.
-    #[must_use]
     pub fn at(&self, number: usize) -> ArmRef<'_> {
         let factors = self.levels.len() / self.cells.len();
         let from = number.checked_sub(1).map_or(0, |before| self.ends[before]);

@@ -55,7 +55,6 @@ pub struct Pooled {
 
 impl Grid {
     /// Returns the number of the factor called `name`. A suffix suffices if it is unique.
-    #[must_use]
     pub fn factor(&self, name: &str) -> Option<usize> {
         let exact = self.scales.iter().position(|scale| scale.name == name);
         let mut ends = self.scales.iter().enumerate().filter(|(_, scale)| {
@@ -69,13 +68,11 @@ impl Grid {
     }
 
     /// Returns the table of these factors; values of all others are pooled.
-    #[must_use]
     pub fn pivot(&self, rows: &[usize], column: Option<usize>) -> Pivot {
         self.first_rows(rows, column, usize::MAX)
     }
 
     /// Returns the first `most` rows of the table of these factors, and counts the others.
-    #[must_use]
     pub fn first_rows(&self, rows: &[usize], column: Option<usize>, most: usize) -> Pivot {
         let level = |arm: ArmRef<'_>| column.and_then(|number| arm.levels[number]);
         let columns: BTreeSet<Option<u32>> = self.arms.iter().map(level).collect();
@@ -153,7 +150,6 @@ impl Grid {
     }
 
     /// Returns the name of a level; `-` if the factor does not vary.
-    #[must_use]
     pub fn label(&self, factor: usize, level: Option<u32>) -> &str {
         level.map_or("-", |level| &self.scales[factor].labels[level as usize])
     }

@@ -20,7 +20,6 @@ pub struct Numeric {
 
 impl Numeric {
     /// `None` if a level is not a number, or all are the same.
-    #[must_use]
     pub fn of(scale: &Scale) -> Option<Self> {
         let places = scale
             .labels

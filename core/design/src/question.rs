@@ -59,7 +59,6 @@ pub struct Question {
 impl Question {
     /// Returns the question of a plan, with the options of a command line applied. Axes of the
     /// command line replace those of the plan over the same keys, and are added otherwise.
-    #[must_use]
     pub fn of(plan: &Plan, typed: &Sweep, seed: Option<u64>) -> Self {
         let own = plan.sweep.clone().unwrap_or_default();
         let name = |text: &str| Axis::read(text).map(|axis| axis.name()).ok();
@@ -100,7 +99,6 @@ impl Question {
 
     /// Returns the number of repetitions of a cell before the first check of its interval. Without
     /// `until`: all.
-    #[must_use]
     pub const fn first(&self) -> u32 {
         self.repeat.saturating_mul(self.batches)
     }
@@ -109,7 +107,6 @@ impl Question {
     ///
     /// It grows by a quarter at a time: the number depends on the values alone and not on the order
     /// in which cells ran.
-    #[must_use]
     pub fn next(&self, values: &[f64]) -> Option<u32> {
         let width = self.until?;
         let count = values.len() as u32;
@@ -121,14 +118,12 @@ impl Question {
     }
 
     /// Returns the batch of a repetition.
-    #[must_use]
     pub const fn batch_of(&self, repetition: u32) -> u32 {
         repetition / self.repeat
     }
 
     /// Returns the seed of a repetition. It is the same in every cell, so that cells have the same
     /// losses.
-    #[must_use]
     pub const fn seed_of(&self, repetition: u32) -> u64 {
         self.seed.wrapping_add(repetition as u64)
     }
@@ -280,7 +275,6 @@ impl QuestionError {
     }
 
     /// Returns the error as diagnostics of a plan; `source` names the text.
-    #[must_use]
     pub fn diagnostics(self, source: &str) -> Diagnostics {
         let finding = Diagnostic {
             severity: Severity::Error,

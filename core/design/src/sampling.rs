@@ -18,7 +18,6 @@ pub const MAX_SOBOL: usize = 21;
 const HYPERCUBE: u64 = 0x006c_6873;
 
 /// Returns `count` points. In each dimension, each of `count` equal parts contains one.
-#[must_use]
 pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Vec<Vec<f64>> {
     let columns = (0..dimensions).map(|dimension| {
         let mut stream = Stream::new(seed, &format!("dimension-{dimension}"), HYPERCUBE);
@@ -44,7 +43,6 @@ pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Vec<Vec<f6
 }
 
 /// Returns the first `count` points of the Sobol sequence, the origin first.
-#[must_use]
 pub fn sobol(count: usize, dimensions: usize) -> Vec<Vec<f64>> {
     let directions: Vec<[u32; 32]> = (0..dimensions.min(MAX_SOBOL)).map(direction).collect();
     let mut state = vec![0_u32; directions.len()];

@@ -100,7 +100,6 @@ pub struct Cell {
 
 impl Cell {
     /// Returns its changes as overrides `KEY=VALUE`.
-    #[must_use]
     pub fn overrides(&self) -> Vec<String> {
         let changes = self.changes.iter();
         changes
@@ -312,31 +311,26 @@ impl Space {
     }
 
     /// Returns the number of cell numbers; some may not be cells.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the factors, the slowest-varying first.
-    #[must_use]
     pub fn factors(&self) -> &[Factor] {
         &self.factors
     }
 
     /// Returns the plan that cells change.
-    #[must_use]
     pub const fn template(&self) -> &Template {
         &self.template
     }
 
     /// Returns the numbers of the selected series.
-    #[must_use]
     pub fn series(&self) -> &[usize] {
         &self.series
     }
 
     /// Returns the cell with a number; `None` if there is none.
-    #[must_use]
     pub fn cell(&self, number: u64, files: &dyn Files, memory: &Memory) -> Option<Cell> {
         let chosen = self.chosen(number);
         let has_series = self.series.len() > 1;
@@ -417,7 +411,6 @@ impl Space {
     }
 
     /// Returns a cell with the draws of a batch.
-    #[must_use]
     pub fn in_batch<'a>(&self, cell: &'a Cell, batch: u32) -> Cow<'a, Cell> {
         if self.draws.is_empty() {
             return Cow::Borrowed(cell);
@@ -426,7 +419,6 @@ impl Space {
     }
 
     /// Adds the draws of a batch to a cell.
-    #[must_use]
     pub fn with_draws(&self, mut cell: Cell, batch: u32) -> Cell {
         if !self.draws.is_empty() {
             cell.changes.extend(self.drawn(batch));

@@ -11,7 +11,6 @@ use gigatcp_units::random::Stream;
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Returns the summary of differences `b - a` of values with the same place.
-#[must_use]
 pub fn paired(a: &[f64], b: &[f64]) -> Option<Summary> {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
     Summary::of(&differences)
@@ -21,7 +20,6 @@ pub fn paired(a: &[f64], b: &[f64]) -> Option<Summary> {
 const BOOTSTRAP: u64 = 0x626f_6f74;
 
 /// Returns the percentile bootstrap interval of the mean: Efron, "Bootstrap Methods", 1979.
-#[must_use]
 pub fn bootstrap(values: &[f64], resamples: usize, seed: u64) -> Option<(f64, f64)> {
     if values.len() < 2 || resamples == 0 {
         return None;
@@ -54,7 +52,6 @@ pub struct Batches {
 }
 
 /// Returns the components of variance of batches of equal size, by analysis of variance.
-#[must_use]
 pub fn batches(values: &[&[f64]]) -> Option<Batches> {
     let size = values.first()?.len();
     let alike = values.iter().all(|batch| batch.len() == size);
