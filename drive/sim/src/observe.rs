@@ -112,7 +112,6 @@ impl LinkSamples {
     }
 
     /// Returns all samples, oldest first; each holds until the next.
-    #[must_use]
     pub fn as_slice(&self) -> &[LinkSample] {
         &self.taken
     }

@@ -170,7 +170,6 @@ impl World {
     }
 
     /// Returns the current time.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -614,7 +613,6 @@ impl World {
     }
 
     /// Returns the results.
-    #[must_use]
     pub fn outcome(mut self) -> Outcome {
         for flow in 0..self.connections.len() {
             self.take_last_sample(flow);

@@ -183,7 +183,6 @@ impl Host {
     }
 
     /// Returns the CPU time used so far, by all CPUs.
-    #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         let busy = self
             .processors
@@ -194,7 +193,6 @@ impl Host {
 
     /// Returns the CPU time used or stolen so far. Of the CPUs that work for a socket, the busier
     /// one counts.
-    #[must_use]
     pub fn cpu_occupied(&self, socket: u32, now: Instant) -> Duration {
         let socket = &self.sockets[socket as usize];
         let occupied = |number: u16| self.processors[number as usize].cpu.occupied_time(now);
@@ -202,7 +200,6 @@ impl Host {
     }
 
     /// Returns the time by use, of all CPUs together.
-    #[must_use]
     pub fn cpu_shares(&self, now: Instant) -> CpuShares {
         let shares = self.processor_shares(now);
         shares.fold(CpuShares::default(), CpuShares::plus)
