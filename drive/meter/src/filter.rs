@@ -112,7 +112,6 @@ impl Filter {
     }
 
     /// The connections with this port at either end.
-    #[must_use]
     pub const fn port(port: u16) -> Self {
         Self::At(Ends::Either, Place::port(port))
     }
@@ -127,7 +126,6 @@ impl Filter {
     }
 
     /// Returns whether the filter depends on the owner of a connection.
-    #[must_use]
     pub fn needs_owner(&self) -> bool {
         match self {
             Self::Pid(_) | Self::Process(_) => true,
@@ -138,7 +136,6 @@ impl Filter {
     }
 
     /// Returns whether a connection matches.
-    #[must_use]
     pub fn matches(&self, facts: &ConnectionFacts<'_>) -> bool {
         match self {
             Self::Any => true,

@@ -157,7 +157,6 @@ impl Outcome {
     }
 
     /// Returns the peer's counts of a stream.
-    #[must_use]
     pub fn peer_of(&self, stream: &StreamOutcome) -> Option<&StreamResults> {
         let streams = &self.peer.as_ref()?.streams;
         streams.iter().find(|theirs| theirs.id == stream.id)
@@ -166,13 +165,11 @@ impl Outcome {
     /// Returns the bytes counted by the senders of one direction; `role` is this end's.
     ///
     /// If this end received, this is the peer's count, and `None` without the peer's results.
-    #[must_use]
     pub fn sent(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Sender)
     }
 
     /// Returns the bytes counted by the receivers of one direction; `role` is this end's.
-    #[must_use]
     pub fn received(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Receiver)
     }
@@ -188,7 +185,6 @@ impl Outcome {
     }
 
     /// Returns the exact counts of a stream's receiver. `None` unless it is a peer of this project.
-    #[must_use]
     pub fn peer_datagrams(&self, stream: &StreamOutcome) -> Option<UdpCounts> {
         let theirs = self.peer_private(stream)?;
         let count = |key: &str| theirs[key].as_u64();
@@ -216,7 +212,6 @@ impl Outcome {
 
     /// Returns the one-way delays of a stream's datagrams over time, in nanoseconds: the arrival of
     /// the first of some consecutive ones by their receiver's clock, the smallest, the largest.
-    #[must_use]
     pub fn delay_over_time(&self, stream: &StreamOutcome) -> Vec<(Instant, i64, i64)> {
         let Some(clocks) = &self.clocks else {
             return Vec::new();
@@ -239,7 +234,6 @@ impl Outcome {
     /// Returns one-way delays of the datagrams that this end sent, or received.
     ///
     /// `None`: this end is not a client, the server is not of this project, or nothing arrived.
-    #[must_use]
     pub fn one_way_delay(&self, role: Role) -> Option<OneWayDelay> {
         let streams = self.streams.iter().filter(|stream| stream.role == role);
         let clocks = self.clocks.as_ref()?;
@@ -255,7 +249,6 @@ impl Outcome {
     }
 
     /// Returns the results as a stock peer expects them.
-    #[must_use]
     pub fn to_results(&self) -> Results {
         let is_tcp = self.parameters.transport == Transport::Tcp;
         let sends = self

@@ -73,7 +73,6 @@ pub struct Connection {
 
 impl Connection {
     /// Returns the name of its state in `ss`.
-    #[must_use]
     pub fn state(&self) -> &'static str {
         STATES
             .get(usize::from(self.state))
@@ -82,37 +81,31 @@ impl Connection {
     }
 
     /// Returns the bytes acknowledged and received since the watch began.
-    #[must_use]
     pub fn total(&self) -> Bytes {
         self.totals()[0] + self.totals()[1]
     }
 
     /// Returns the bytes acknowledged, and those received, since the watch began.
-    #[must_use]
     pub const fn totals(&self) -> [Bytes; 2] {
         self.accounts.totals
     }
 
     /// Returns the role of this host in the direction with more data.
-    #[must_use]
     pub fn role(&self) -> End {
         self.accounts.role()
     }
 
     /// Returns the account of that direction; `None` before data moved.
-    #[must_use]
     pub fn account(&self) -> Option<&CounterAccount> {
         self.accounts.account()
     }
 
     /// Returns the cause that limits it now, with its probability.
-    #[must_use]
     pub fn now(&self) -> Option<(&'static Cause, f64)> {
         self.account()?.now()
     }
 
     /// Returns the causes that limited it since the watch began.
-    #[must_use]
     pub fn diagnosis(&self) -> Option<Diagnosis> {
         self.accounts.diagnose()
     }
@@ -281,7 +274,6 @@ impl Watch {
     }
 
     /// Returns the connections of the last sample, those with the highest rate first.
-    #[must_use]
     pub fn connections(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.connections.values().collect();
         let rate = |one: &Connection| (one.sent.max(one.received), one.total());
@@ -290,14 +282,12 @@ impl Watch {
     }
 
     /// Returns the connection with this ID, current or ended.
-    #[must_use]
     pub fn connection(&self, id: u32) -> Option<&Connection> {
         self.all().find(|connection| connection.id == id)
     }
 
     /// Returns all connections, the largest first. Of those that have ended, only the largest are
     /// kept.
-    #[must_use]
     pub fn by_size(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.all().collect();
         all.sort_by_key(|connection| std::cmp::Reverse(connection.total()));

@@ -22,7 +22,6 @@ impl Engine {
     /// Returns the first option that the engine does not support, with the reason.
     ///
     /// `None`: it supports all options of the request.
-    #[must_use]
     pub fn lacks(request: &Request) -> Option<(&'static str, String)> {
         let parameters = &request.parameters;
         let has_small_mss = parameters.mss.is_some_and(|mss| mss < MIN_MSS);

@@ -61,7 +61,6 @@ impl Ndt7Url {
     }
 
     /// Whether its path is that of a test that sends to this host.
-    #[must_use]
     pub fn is_download(&self) -> bool {
         let path = self
             .resource
