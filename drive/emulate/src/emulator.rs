@@ -47,7 +47,6 @@ pub struct Addresses {
 
 impl Addresses {
     /// Returns the addresses of `side`.
-    #[must_use]
     pub const fn of(side: Side) -> Self {
         let host = match side {
             Side::Client => 1,
@@ -249,7 +248,6 @@ impl Emulator {
     }
 
     /// Returns when the path began, by the machine's monotonic clock.
-    #[must_use]
     pub const fn began(&self) -> Instant {
         self.began
     }
@@ -260,13 +258,11 @@ impl Emulator {
     }
 
     /// Returns the namespace of an end.
-    #[must_use]
     pub fn namespace(&self, side: Side) -> &Namespace {
         &self.namespaces[side.index()]
     }
 
     /// Returns the counters, at most a twentieth of a second old.
-    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = self.shared.snapshot.lock();
         snapshot.unwrap_or_else(PoisonError::into_inner).clone()
@@ -287,13 +283,11 @@ impl Emulator {
     }
 
     /// Returns all changes so far, requested or scheduled.
-    #[must_use]
     pub fn changed(&self) -> Vec<Changed> {
         self.shared.changes.so_far()
     }
 
     /// Returns whether packets are still being carried.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         self.thread
             .as_ref()
@@ -302,14 +296,12 @@ impl Emulator {
 
     /// Returns the packets that the device of an end has dropped. The path did not read them in
     /// time: the machine was too slow, or memory was full.
-    #[must_use]
     pub fn dropped_by_device(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, SENT_AND_DROPPED)
     }
 
     /// Returns the packets that the kernel of an end has dropped on arrival. It rejected them, or
     /// its CPUs had no time for them.
-    #[must_use]
     pub fn dropped_by_kernel(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, RECEIVED_AND_DROPPED)
     }

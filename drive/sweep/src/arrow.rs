@@ -16,7 +16,6 @@ use crate::tables::{Field, Table};
 pub const BATCH: usize = 8192;
 
 /// Returns the schema of a table with these columns.
-#[must_use]
 pub fn schema(fields: &[Field]) -> Arc<Schema> {
     let columns = fields.iter().map(|field| {
         let kind = match field.kind {
@@ -68,7 +67,6 @@ enum Column {
 
 impl BatchBuilder {
     /// Returns a batch without rows, of a table with these columns.
-    #[must_use]
     pub fn new(fields: &[Field]) -> Self {
         let columns = fields.iter().map(|field| match field.kind {
             Kind::Text => Column::Text(StringBuilder::new()),
@@ -83,19 +81,16 @@ impl BatchBuilder {
     }
 
     /// Returns the schema of its batches.
-    #[must_use]
     pub fn schema(&self) -> Arc<Schema> {
         Arc::clone(&self.schema)
     }
 
     /// Returns the number of rows.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.rows
     }
 
     /// Returns whether there are no rows.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rows == 0
     }

@@ -277,7 +277,6 @@ pub struct Round {
 
 impl Round {
     /// Returns the first round.
-    #[must_use]
     pub fn first(results: &Results<'_>) -> Self {
         Self::of(Work::of(results))
     }

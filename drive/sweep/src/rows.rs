@@ -94,13 +94,11 @@ pub struct Detail {
 
 impl Detail {
     /// Returns the detail as a digit, as in stored rows.
-    #[must_use]
     pub const fn digit(self) -> u8 {
         self.intervals as u8 | (self.samples as u8) << 1
     }
 
     /// Returns whether a row with that digit has this detail.
-    #[must_use]
     pub const fn is_in(self, digit: u8) -> bool {
         digit & self.digit() == self.digit()
     }
@@ -108,7 +106,6 @@ impl Detail {
 
 impl CellRow {
     /// Returns the row of a record.
-    #[must_use]
     pub fn of(record: &SeriesRecord, detail: Detail) -> Self {
         let arrivals = record.arrivals.iter();
         let (flows, completed) = arrivals.fold((0, 0), |(flows, completed), arrivals| {
@@ -139,7 +136,6 @@ impl CellRow {
     }
 
     /// Returns the row of a cell without results.
-    #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
         Self {
             failure: Some(why.into()),
@@ -435,7 +431,6 @@ fn limit(row: &CellRow) -> Option<(String, f64)> {
 }
 
 /// Returns the value of a column of `cells` as a number, if it is one.
-#[must_use]
 pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
     if row.failure.is_some() {
         return None;
@@ -448,7 +443,6 @@ pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
 }
 
 /// Returns the numeric column of `cells` with this name.
-#[must_use]
 pub fn find_metric(name: &str) -> Option<&'static Column<CellRow>> {
     metrics().find(|column| column.name == name)
 }

@@ -193,7 +193,6 @@ impl Store {
     }
 
     /// Returns the defects found when the store was opened.
-    #[must_use]
     pub const fn flaws(&self) -> &Flaws {
         &self.flaws
     }
@@ -207,19 +206,16 @@ impl Store {
     }
 
     /// Returns the number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.held().index.len()
     }
 
     /// Returns whether there are no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns whether there is a row with this detail.
-    #[must_use]
     pub fn has(&self, address: Address, detail: Detail) -> bool {
         let place = self.held().index.find(address);
         place.is_some_and(|place| detail.is_in(place.detail))

@@ -76,7 +76,6 @@ impl Files for StoredQuestion {
 
 impl StoredQuestion {
     /// Returns the question about a plan whose text is `plan`.
-    #[must_use]
     pub fn new(template: &Template, plan: &str, question: &Question, version: &str) -> Self {
         let checked = template.plan();
         Self {
@@ -95,7 +94,6 @@ impl StoredQuestion {
     }
 
     /// Returns the details kept of each flow beyond its sums.
-    #[must_use]
     pub const fn detail(&self) -> Detail {
         Detail {
             intervals: self.intervals,
@@ -120,7 +118,6 @@ impl StoredQuestion {
     }
 
     /// Returns a fingerprint: 16 hex digits.
-    #[must_use]
     pub fn hash(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
         format!("{:016x}", digest(text.as_bytes(), 0x0061_736b_6564) as u64)

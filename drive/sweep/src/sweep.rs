@@ -63,25 +63,21 @@ impl Sweep {
     }
 
     /// Returns the question as stored.
-    #[must_use]
     pub const fn question(&self) -> &StoredQuestion {
         &self.question
     }
 
     /// Returns the cells.
-    #[must_use]
     pub const fn space(&self) -> &Space {
         &self.space
     }
 
     /// Returns the rows.
-    #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store
     }
 
     /// Returns the directory of question and tables.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -110,7 +106,6 @@ impl Sweep {
     }
 
     /// Returns the rows in the order of cells.
-    #[must_use]
     pub fn results(&self) -> Results<'_> {
         Results {
             space: &self.space,

@@ -76,7 +76,6 @@ impl Table {
     ];
 
     /// Returns its name, which is that of its file.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cells => "cells",
@@ -97,7 +96,6 @@ impl Table {
     }
 
     /// Returns its columns, after those that identify the repetition.
-    #[must_use]
     pub fn columns(self) -> Vec<Field> {
         match self {
             Self::Cells => fields(CELL),
@@ -109,7 +107,6 @@ impl Table {
     }
 
     /// Returns the values of these columns in the rows of a repetition.
-    #[must_use]
     pub fn rows(self, row: &CellRow) -> Vec<Vec<Value>> {
         let flows = row.flows.iter();
         match self {
@@ -144,7 +141,6 @@ fn values<R>(columns: &[Column<R>], row: &R) -> Vec<Value> {
 
 impl Results<'_> {
     /// Returns the columns of a table: those that identify the repetition, then the table's own.
-    #[must_use]
     pub fn columns(&self, table: Table) -> Vec<Field> {
         let factors = self.space.factors().iter().map(|factor| Field {
             name: factor.name.clone().into(),

@@ -45,7 +45,6 @@ impl Worker {
     /// Runs repetitions and returns their lines for [`Store::absorb`](crate::Store::absorb). Each
     /// repetition is a cell number and a repetition number. Those that `stop` interrupted are left
     /// out.
-    #[must_use]
     pub fn run(&self, units: &[(u64, u32)], stop: &AtomicBool) -> String {
         let (memory, mut addresses) = (Memory::default(), self.addresses.clone());
         let detail = self.question.detail();
