@@ -70,7 +70,6 @@ fn ends(summary: &Summary) -> (f64, f64) {
 
 impl SweepReport<'_> {
     /// Every plot that the axes allow.
-    #[must_use]
     pub fn plots(&self) -> Vec<Plot> {
         let both = |make: &dyn Fn(f64) -> Option<Plot>| {
             let [wide, narrow] = WIDTHS.map(make);
