@@ -1,12 +1,12 @@
 //! A sweep as tables of any axes, effects, and a page with plots.
 //!
-//! Everything shown is computed from the values of one column by `gigatcp_design`. Values of
+//! Everything shown is computed from the values of one column by `gigatcp_plan::design`. Values of
 //! factors that are not in a table are pooled. A mean is followed by half its 95 % confidence
 //! interval; `n` is the number of values, failures not counted.
 
-use gigatcp_design::effects::{Effects, Unbalanced};
-use gigatcp_design::grid::{Grid, Pooled};
-use gigatcp_design::statistics::{self, CONFIDENCE};
+use gigatcp_plan::design::effects::{Effects, Unbalanced};
+use gigatcp_plan::design::grid::{Grid, Pooled};
+use gigatcp_plan::design::statistics::{self, CONFIDENCE};
 use gigatcp_theory::sample::Summary;
 
 use crate::grid::named_grid;

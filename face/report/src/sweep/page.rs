@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use gigatcp_design::effects::Effects;
-use gigatcp_design::grid::ArmRef;
-use gigatcp_design::statistics::CONFIDENCE;
+use gigatcp_plan::design::effects::Effects;
+use gigatcp_plan::design::grid::ArmRef;
+use gigatcp_plan::design::statistics::CONFIDENCE;
 use gigatcp_theory::sample::Summary;
 
 use super::plot::Plot;

@@ -1,8 +1,8 @@
 //! The plots of a sweep: lines with bands, a heat map, distributions.
 
-use gigatcp_design::grid::{Pivot, Pooled};
-use gigatcp_design::numeric::Numeric;
-use gigatcp_design::statistics::CONFIDENCE;
+use gigatcp_plan::design::grid::{Pivot, Pooled};
+use gigatcp_plan::design::numeric::Numeric;
+use gigatcp_plan::design::statistics::CONFIDENCE;
 use gigatcp_theory::sample::Summary;
 
 use super::svg::{Axis, Mark, Svg};

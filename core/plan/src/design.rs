@@ -16,11 +16,6 @@
 //!
 //! Not included: designs that depend on results. The one exception: repetitions continue until an
 //! interval is narrow enough.
-#![no_std]
-#![forbid(unsafe_code)]
-#![deny(missing_docs)]
-
-extern crate alloc;
 
 pub mod address;
 mod arms;
@@ -33,6 +28,6 @@ pub mod sampling;
 pub mod space;
 pub mod statistics;
 
-pub use gigatcp_plan::axis::Amount;
+pub use crate::axis::Amount;
 pub use question::{Question, QuestionError};
 pub use space::{Cell, Space};

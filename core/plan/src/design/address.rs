@@ -9,10 +9,10 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_plan::template::canonical;
+use crate::template::canonical;
 use gigatcp_units::random::mix;
 
-use crate::space::{Cell, Space};
+use crate::design::space::{Cell, Space};
 
 /// Fingerprint of a cell and a seed.
 pub type Address = u128;

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub use crate::arms::{Arm, ArmRef, Arms};
+pub use crate::design::arms::{Arm, ArmRef, Arms};
 use gigatcp_theory::sample::Summary;
 
 /// Values of one metric in all cells.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use gigatcp_design::address::{Addresses, digest};
-use gigatcp_design::{Question, QuestionError, Space};
+use gigatcp_plan::design::address::{Addresses, digest};
+use gigatcp_plan::design::{Question, QuestionError, Space};
 use gigatcp_plan::{Diagnostics, Files, Template};
 use serde::{Deserialize, Serialize};
 
-use crate::rows::Detail;
-use crate::store::{StoreError, io_error};
+use crate::sweep::rows::Detail;
+use crate::sweep::store::{StoreError, io_error};
 
 /// A question about a plan.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -140,7 +140,7 @@ impl StoredQuestion {
                 .map_err(io_error("write", &path));
         }
         let write = |path: &Path, text: &str| {
-            crate::tables::replace(path, |file| {
+            crate::sweep::tables::replace(path, |file| {
                 std::io::Write::write_all(file, text.as_bytes())
             })
         };

@@ -15,15 +15,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use gigatcp_design::address::{Address, Addresses};
-use gigatcp_design::space::Memory;
-use gigatcp_design::{Cell, Space};
 use gigatcp_plan::Files;
+use gigatcp_plan::design::address::{Address, Addresses};
+use gigatcp_plan::design::space::Memory;
+use gigatcp_plan::design::{Cell, Space};
 use gigatcp_units::order::Order;
 
-use crate::results::Results;
-use crate::rows::{CellRow, Detail, metric};
-use crate::store::StoreError;
+use crate::sweep::results::Results;
+use crate::sweep::rows::{CellRow, Detail, metric};
+use crate::sweep::store::StoreError;
 
 impl Results<'_> {
     /// Returns the cell of a repetition, with the draws of its batch.
@@ -254,12 +254,12 @@ pub(crate) fn row(
             return Some(CellRow::failed(first.unwrap_or_default()));
         }
     };
-    if let Some(refusal) = gigatcp_run::run::requires_kernel(&series) {
+    if let Some(refusal) = crate::run::requires_kernel(&series) {
         return Some(CellRow::failed(refusal.message));
     }
     let now = AtomicU64::new(0);
     // A simulation that detects an internal fault panics; none of its state is used afterwards.
-    let run = || gigatcp_run::run::world(&series, seed, Vec::new(), stop, &now);
+    let run = || crate::run::world(&series, seed, Vec::new(), stop, &now);
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(record)) => (!record.partial).then(|| CellRow::of(&record, detail)),
         Ok(Err(error)) => Some(CellRow::failed(error.to_string())),

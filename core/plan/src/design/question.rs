@@ -8,14 +8,14 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use gigatcp_plan::axis::Axis;
-use gigatcp_plan::{Diagnostic, Diagnostics, Place, Plan, Severity, Sweep};
+use crate::axis::Axis;
+use crate::{Diagnostic, Diagnostics, Place, Plan, Severity, Sweep};
 use gigatcp_theory::sample::Summary;
 use gigatcp_units::settings::TextError;
 
-use crate::fractional::{Fraction, MAX_FACTORS};
-use crate::sampling::MAX_SOBOL;
-use crate::statistics::CONFIDENCE;
+use crate::design::fractional::{Fraction, MAX_FACTORS};
+use crate::design::sampling::MAX_SOBOL;
+use crate::design::statistics::CONFIDENCE;
 
 /// Maximum number of repetitions of a cell with `until`.
 const MAX_REPETITIONS: u32 = 200;

@@ -11,11 +11,9 @@
 //! * [`execute`]: runs what is not in the store, and nothing else. [`Worker`]: a part of it in
 //!   another process, on any machine.
 //! * [`tables`]: all rows as compressed CSV, or Parquet.
-//! * [`results`]: the values of one column, for `gigatcp_design`.
+//! * [`results`]: the values of one column, for `gigatcp_plan::design`.
 //!
 //! Out of scope: starting workers on other machines (`face/py` does, by an executor of Python).
-#![forbid(unsafe_code)]
-#![deny(missing_docs)]
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
@@ -27,12 +25,12 @@ pub mod results;
 pub mod rows;
 pub mod store;
 pub mod stored_question;
-pub mod sweep;
+pub mod stored_sweep;
 pub mod tables;
 mod worker;
 
 pub use execute::Progress;
 pub use store::{Store, StoreError};
 pub use stored_question::StoredQuestion;
-pub use sweep::Sweep;
+pub use stored_sweep::Sweep;
 pub use worker::Worker;

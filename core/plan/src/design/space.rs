@@ -14,14 +14,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use gigatcp_plan::axis::{Amount, Axis, Condition, Setting};
-use gigatcp_plan::keys::lookup;
-use gigatcp_plan::{Diagnostics, Files, Series, Template};
+use crate::axis::{Amount, Axis, Condition, Setting};
+use crate::keys::lookup;
+use crate::{Diagnostics, Files, Series, Template};
 use gigatcp_units::Bytes;
 use gigatcp_units::random::Stream;
 
-use crate::question::{Design, Question, QuestionError};
-use crate::sampling;
+use crate::design::question::{Design, Question, QuestionError};
+use crate::design::sampling;
 
 /// Maximum number of cell numbers.
 pub const MAX_CELLS: u64 = 100_000_000;

@@ -14,10 +14,10 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use gigatcp_design::Question;
-use gigatcp_design::space::Memory;
+use gigatcp_plan::design::Question;
+use gigatcp_plan::design::space::Memory;
 use gigatcp_plan::{NoFiles, Sweep as Section, Template};
-use gigatcp_sweep::{Progress, StoredQuestion, Sweep};
+use gigatcp_run::sweep::{Progress, StoredQuestion, Sweep};
 
 /// Plan with about 10 ms of work per cell.
 const WORK: &str = r#"

@@ -8,9 +8,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
-use crate::arrow::{BATCH, BatchBuilder};
-use crate::rows::Value;
-use crate::tables::{Field, Sink};
+use crate::sweep::arrow::{BATCH, BatchBuilder};
+use crate::sweep::rows::Value;
+use crate::sweep::tables::{Field, Sink};
 
 struct Table {
     writer: ArrowWriter<File>,

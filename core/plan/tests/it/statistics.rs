@@ -1,10 +1,10 @@
 //! Statistics compared with scipy 1.17.1 and statsmodels 0.15.0; `python figures.py` in this
 //! directory prints the figures.
 
-use gigatcp_design::effects::{Effects, Unbalanced};
-use gigatcp_design::grid::{Arm, Grid, Scale};
-use gigatcp_design::sampling::{latin_hypercube, sobol};
-use gigatcp_design::statistics::{CONFIDENCE, batches, bootstrap, paired};
+use gigatcp_plan::design::effects::{Effects, Unbalanced};
+use gigatcp_plan::design::grid::{Arm, Grid, Scale};
+use gigatcp_plan::design::sampling::{latin_hypercube, sobol};
+use gigatcp_plan::design::statistics::{CONFIDENCE, batches, bootstrap, paired};
 use gigatcp_theory::distribution::{f_tail, t_quantile};
 use gigatcp_theory::sample::Summary;
 

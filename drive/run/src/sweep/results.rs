@@ -1,13 +1,13 @@
 //! Rows of a question, in the order of its cells, and values of one column.
 
-use gigatcp_design::address::{Address, Addresses};
-use gigatcp_design::grid::{Arms, Grid, Scale};
-use gigatcp_design::space::Memory;
-use gigatcp_design::{Cell, Question, Space};
 use gigatcp_plan::Files;
+use gigatcp_plan::design::address::{Address, Addresses};
+use gigatcp_plan::design::grid::{Arms, Grid, Scale};
+use gigatcp_plan::design::space::Memory;
+use gigatcp_plan::design::{Cell, Question, Space};
 
-use crate::rows::{CellRow, Column, Detail, metric};
-use crate::store::{Store, StoreError};
+use crate::sweep::rows::{CellRow, Column, Detail, metric};
+use crate::sweep::store::{Store, StoreError};
 
 /// A question, with the store of its rows.
 pub struct Results<'a> {

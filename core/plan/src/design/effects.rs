@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use gigatcp_theory::distribution::f_tail;
 use gigatcp_theory::sample::{Summary, mean};
 
-use crate::grid::Grid;
+use crate::design::grid::Grid;
 
 /// Variance explained by the factors of a grid.
 #[derive(Clone, PartialEq, Debug)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use gigatcp_design::address::Addresses;
-use gigatcp_design::space::Memory;
-use gigatcp_design::{Cell, Question, QuestionError, Space};
+use gigatcp_plan::design::address::Addresses;
+use gigatcp_plan::design::space::Memory;
+use gigatcp_plan::design::{Cell, Question, QuestionError, Space};
 use gigatcp_plan::{NoFiles, Sweep, Template};
 
 const PLAN: &str = r#"

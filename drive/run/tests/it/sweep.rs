@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use gigatcp_design::Question;
-use gigatcp_design::statistics::{CONFIDENCE, Summary};
+use gigatcp_plan::design::Question;
+use gigatcp_plan::design::statistics::{CONFIDENCE, Summary};
 use gigatcp_plan::{NoFiles, Sweep as Section, Template, parse};
-use gigatcp_sweep::execute::Round;
-use gigatcp_sweep::rows::find_metric;
-use gigatcp_sweep::stored_question::StoredQuestionError;
-use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, Worker};
+use gigatcp_run::sweep::execute::Round;
+use gigatcp_run::sweep::rows::find_metric;
+use gigatcp_run::sweep::stored_question::StoredQuestionError;
+use gigatcp_run::sweep::{Progress, StoreError, StoredQuestion, Sweep, Worker};
 
 /// A short transfer over a lossy path: under a millisecond of work.
 const PLAN: &str = r#"

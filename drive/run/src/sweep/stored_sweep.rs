@@ -9,14 +9,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_design::Space;
+use gigatcp_plan::design::Space;
 
-use crate::execute::{self, Progress};
-use crate::results::Results;
-use crate::rows::{CellRow, Column, find_metric};
-use crate::store::{Store, StoreError};
-use crate::stored_question::{StoredQuestion, StoredQuestionError};
-use crate::tables;
+use crate::sweep::execute::{self, Progress};
+use crate::sweep::results::Results;
+use crate::sweep::rows::{CellRow, Column, find_metric};
+use crate::sweep::store::{Store, StoreError};
+use crate::sweep::stored_question::{StoredQuestion, StoredQuestionError};
+use crate::sweep::tables;
 
 /// A question with its cells and their rows.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Sweep {
         execute::run(&self.results(), threads, stop, progress)
     }
 
-    /// Stores the question and creates a segment for rows that others run ([`crate::Worker`]).
+    /// Stores the question and creates a segment for rows that others run ([`crate::sweep::Worker`]).
     ///
     /// # Errors
     /// If something cannot be stored.

@@ -7,10 +7,10 @@ use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, Schema};
 
-use crate::results::Results;
-use crate::rows::{Kind, Value};
-use crate::store::StoreError;
-use crate::tables::{Field, Table};
+use crate::sweep::results::Results;
+use crate::sweep::rows::{Kind, Value};
+use crate::sweep::store::StoreError;
+use crate::sweep::tables::{Field, Table};
 
 /// Maximum rows of a batch.
 pub const BATCH: usize = 8192;

@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_plan::axis::Amount;
+use crate::axis::Amount;
 
-use crate::grid::Scale;
+use crate::design::grid::Scale;
 
 /// Minimum ratio of the extremes for a logarithmic axis.
 const LOG_RATIO: f64 = 15.0;

@@ -5,7 +5,7 @@
 //! checked when it is read. A shard is sorted and grows by a quarter, so at most that share is
 //! empty, and growing moves one shard instead of the index.
 
-use gigatcp_design::address::Address;
+use gigatcp_plan::design::address::Address;
 
 /// Bits of an address that choose a shard.
 const SHARD_BITS: u32 = 12;

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use gigatcp_design::address::{Address, digest};
+use gigatcp_plan::design::address::{Address, digest};
 
-use crate::index::{Index, MAX_SEGMENTS, Place};
-use crate::rows::{CellRow, Detail};
+use crate::sweep::index::{Index, MAX_SEGMENTS, Place};
+use crate::sweep::rows::{CellRow, Detail};
 
 /// First words of a segment; the number behind them is that of the schema.
 const SCHEMA: &str = "gigatcp.sweep/";

@@ -1,18 +1,18 @@
 //! Runs a part of a sweep in another process.
 //!
 //! A process with the store assigns repetitions of cells by number. A [`Worker`] runs them and
-//! returns lines for the store. It runs the same code as [`execute`](crate::execute), so rows do
+//! returns lines for the store. It runs the same code as [`execute`](crate::sweep::execute), so rows do
 //! not depend on the process.
 
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_design::Space;
-use gigatcp_design::address::Addresses;
-use gigatcp_design::space::Memory;
+use gigatcp_plan::design::Space;
+use gigatcp_plan::design::address::Addresses;
+use gigatcp_plan::design::space::Memory;
 
-use crate::execute::row;
-use crate::store::line;
-use crate::stored_question::{StoredQuestion, StoredQuestionError};
+use crate::sweep::execute::row;
+use crate::sweep::store::line;
+use crate::sweep::stored_question::{StoredQuestion, StoredQuestionError};
 
 /// Runs repetitions of the cells of a question, without a store.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Worker {
         })
     }
 
-    /// Runs repetitions and returns their lines for [`Store::absorb`](crate::Store::absorb). Each
+    /// Runs repetitions and returns their lines for [`Store::absorb`](crate::sweep::Store::absorb). Each
     /// repetition is a cell number and a repetition number. Those that `stop` interrupted are left
     /// out.
     pub fn run(&self, units: &[(u64, u32)], stop: &AtomicBool) -> String {

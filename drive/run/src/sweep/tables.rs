@@ -9,9 +9,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::results::{Repetition, Results};
-use crate::rows::{CELL, CellRow, Column, Detail, FLOW, HOP, INTERVAL, Kind, SAMPLE, Value};
-use crate::store::{StoreError, io_error};
+use crate::sweep::results::{Repetition, Results};
+use crate::sweep::rows::{CELL, CellRow, Column, Detail, FLOW, HOP, INTERVAL, Kind, SAMPLE, Value};
+use crate::sweep::store::{StoreError, io_error};
 
 /// First columns of every table.
 pub const KEYS: [Field; 4] = [
@@ -278,7 +278,7 @@ fn file_name(table: &str) -> String {
 
 #[cfg(feature = "parquet")]
 fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
-    crate::parquet::open(path, fields)
+    crate::sweep::parquet::open(path, fields)
 }
 
 #[cfg(not(feature = "parquet"))]
