@@ -3,7 +3,6 @@
 //! All addresses are inside the namespaces, which are not connected to the machine's network. When
 //! the value is dropped, or the process ends in whatever way, devices and namespaces are gone.
 
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
@@ -118,40 +117,17 @@ pub enum End {
 }
 
 /// Why an emulator cannot run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
     /// Namespaces or devices could not be created.
-    Setup(SetupError),
+    #[error("{0}")]
+    Setup(#[from] SetupError),
     /// The configuration of a hop is invalid.
-    Hop(ConfigError),
+    #[error("a hop cannot be: {0}")]
+    Hop(#[source] ConfigError),
     /// The path stopped: a device is gone.
-    Stopped(io::Error),
-}
-
-impl fmt::Display for EmulatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Setup(error) => error.fmt(f),
-            Self::Hop(error) => write!(f, "a hop cannot be: {error}"),
-            Self::Stopped(error) => write!(f, "the path stopped: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for EmulatorError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Setup(error) => Some(error),
-            Self::Hop(error) => Some(error),
-            Self::Stopped(error) => Some(error),
-        }
-    }
-}
-
-impl From<SetupError> for EmulatorError {
-    fn from(error: SetupError) -> Self {
-        Self::Setup(error)
-    }
+    #[error("the path stopped: {0}")]
+    Stopped(#[source] io::Error),
 }
 
 /// A running path between two network namespaces.
