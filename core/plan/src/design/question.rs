@@ -1,7 +1,6 @@
 //! Specification of an experiment: `[sweep]` of a plan, and options of a command line.
 
 use alloc::borrow::ToOwned;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,8 +12,6 @@ use crate::{Diagnostic, Diagnostics, Place, Plan, Severity, Sweep};
 use gigatcp_theory::sample::Summary;
 use gigatcp_units::settings::TextError;
 
-use crate::design::fractional::{Fraction, MAX_FACTORS};
-use crate::design::sampling::MAX_SOBOL;
 use crate::design::statistics::CONFIDENCE;
 
 /// Maximum number of repetitions of a cell with `until`.
@@ -134,21 +131,14 @@ impl Question {
 pub enum Design {
     /// All combinations.
     Factorial,
-    /// All combinations of the first and last level of each axis.
-    TwoLevel,
-    /// A fraction of those, of this resolution.
+    /// A fraction of the combinations of the first and last level of each axis, of this resolution.
     Fractional(u32),
-    /// A fraction of those, with generators as text.
-    Generators(String),
     /// Points of a Latin hypercube.
     Hypercube(usize),
-    /// Points of a Sobol sequence.
-    Sobol(usize),
 }
 
 impl Design {
-    const HINT: &str = "factorial, two-level, `fractional 4` (a resolution), `fractional E=ABCD`, \
-                        `latin-hypercube 100` or `sobol 128`";
+    const HINT: &str = "factorial, `fractional 4` (a resolution), or `latin-hypercube 100`";
 
     /// Parses a design.
     ///
@@ -164,90 +154,19 @@ impl Design {
         };
         match word {
             "factorial" if rest.is_empty() => Ok(Self::Factorial),
-            "two-level" if rest.is_empty() => Ok(Self::TwoLevel),
-            "fractional" if rest.contains('=') => Ok(Self::Generators(rest.to_owned())),
             "fractional" => match number() {
                 Ok(resolution @ 3..=10) => Ok(Self::Fractional(resolution)),
                 _ => Err(wrong("the resolution is from 3 to 10")),
             },
             "latin-hypercube" => Ok(Self::Hypercube(points()?)),
-            "sobol" => Ok(Self::Sobol(points()?)),
             _ => {
-                let known = [
-                    "factorial",
-                    "two-level",
-                    "fractional",
-                    "latin-hypercube",
-                    "sobol",
-                ];
+                let known = ["factorial", "fractional", "latin-hypercube"];
                 let mut error = wrong("no such design");
                 error.error = error.error.suggest(word, known);
                 Err(error)
             }
         }
     }
-
-    /// Returns the fraction for this number of factors, if the design is one.
-    pub(crate) fn fraction(&self, factors: usize) -> Option<Result<Fraction, QuestionError>> {
-        let most = format!("a fraction has up to {MAX_FACTORS} axes");
-        match self {
-            Self::Fractional(resolution) => {
-                let fraction = Fraction::smallest(factors, *resolution);
-                let text = format!("fractional {resolution}");
-                Some(fraction.ok_or_else(|| {
-                    QuestionError::new(
-                        &text,
-                        0..text.len(),
-                        "no such fraction of these axes",
-                        &most,
-                    )
-                }))
-            }
-            Self::Generators(text) => Some(generators(text, factors)),
-            _ => None,
-        }
-    }
-
-    /// Returns the maximum number of axes.
-    pub(crate) const fn most_axes(&self) -> usize {
-        match self {
-            Self::Sobol(_) => MAX_SOBOL,
-            _ => usize::MAX,
-        }
-    }
-}
-
-/// Letters of factors, without the I of the identity.
-pub const LETTERS: &str = "ABCDEFGHJKLMNOPQRSTU";
-
-/// Parses generators, as in `D=AB, E=AC`.
-fn generators(text: &str, factors: usize) -> Result<Fraction, QuestionError> {
-    let hint = "one for each of the last axes, as in `fractional D=AB, E=AC` for five axes";
-    let wrong = |why: &str| QuestionError::new(text, 0..text.len(), why, hint);
-    let letter = |c: char| LETTERS.find(c.to_ascii_uppercase());
-    let mut words = vec![];
-    let count = text.split(',').count();
-    let free = factors
-        .checked_sub(count)
-        .ok_or_else(|| wrong("more generators than axes"))?;
-    for (number, part) in text.split(',').enumerate() {
-        let (left, right) = part
-            .split_once('=')
-            .ok_or_else(|| wrong("there is no `=`"))?;
-        let mut own = left.trim().chars();
-        if own.next().and_then(letter) != Some(free + number) || own.next().is_some() {
-            return Err(wrong(
-                "the axes with generators are the last ones, in order",
-            ));
-        }
-        let mut word = 0_u32;
-        for c in right.trim().chars() {
-            let at = letter(c).filter(|at| *at < free);
-            word |= 1 << at.ok_or_else(|| wrong("a generator names axes without one"))?;
-        }
-        words.push(word);
-    }
-    Fraction::new(factors, words).ok_or_else(|| wrong("these generators do not fit the axes"))
 }
 
 /// Error in a question.

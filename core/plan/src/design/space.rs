@@ -20,6 +20,7 @@ use crate::{Diagnostics, Files, Series, Template};
 use gigatcp_units::Bytes;
 use gigatcp_units::random::Stream;
 
+use crate::design::fractional::{Fraction, MAX_FACTORS};
 use crate::design::question::{Design, Question, QuestionError};
 use crate::design::sampling;
 
@@ -227,16 +228,10 @@ impl Space {
                 "factorial",
             ));
         }
-        if self.factors.len() > design.most_axes() {
-            return Err(wrong(
-                "too many axes for this design",
-                "`latin-hypercube N` has any number",
-            ));
-        }
         let dimensions = self.factors.len();
         match design {
             Design::Factorial => {}
-            Design::TwoLevel | Design::Fractional(_) | Design::Generators(_) => {
+            Design::Fractional(resolution) => {
                 if let Some(short) = self.factors.iter().find(|factor| factor.levels.len() < 2) {
                     let why = format!("axis {} has one level, and two are needed", short.name);
                     return Err(wrong(&why, "two levels, as in sender.sack=true,false"));
@@ -246,17 +241,17 @@ impl Space {
                     factor.levels.swap(1, last);
                     factor.levels.truncate(2);
                 }
-                if let Some(fraction) = design.fraction(dimensions) {
-                    let fraction = fraction?;
-                    let runs = (0..fraction.runs()).flat_map(|run| fraction.levels(run));
-                    self.points = Points::Listed(runs.collect());
-                }
+                let fraction = Fraction::smallest(dimensions, *resolution).ok_or_else(|| {
+                    let hint = format!("a fraction has up to {MAX_FACTORS} axes");
+                    wrong("no such fraction of these axes", &hint)
+                })?;
+                let runs = (0..fraction.runs()).flat_map(|run| fraction.levels(run));
+                self.points = Points::Listed(runs.collect());
             }
             Design::Hypercube(count) => {
                 let points = sampling::latin_hypercube(*count, dimensions, question.seed);
                 self.sample(&points, axes);
             }
-            Design::Sobol(count) => self.sample(&sampling::sobol(*count, dimensions), axes),
         }
         let product = || {
             let mut levels = self.factors.iter().map(|factor| factor.levels.len() as u64);

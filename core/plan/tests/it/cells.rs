@@ -165,7 +165,7 @@ fn an_ablation_leaves_one_switch_out_at_a_time() {
 }
 
 #[test]
-fn two_level_designs_and_fractions_have_the_ends_of_each_axis() {
+fn fractions_have_the_ends_of_each_axis() {
     let over = [
         "path.rtt=10..30 ms linear 3",
         "sender.sack=false,true",
@@ -176,15 +176,8 @@ fn two_level_designs_and_fractions_have_the_ends_of_each_axis() {
         ..asked(&over)
     };
     let count = |design: &str| changes(&space_of(PLAN, &with(design)).unwrap()).len();
-    assert_eq!(
-        (
-            count("factorial"),
-            count("two-level"),
-            count("fractional 3")
-        ),
-        (12, 8, 4)
-    );
-    let half = changes(&space_of(PLAN, &with("fractional C=AB")).unwrap());
+    assert_eq!((count("factorial"), count("fractional 3")), (12, 4));
+    let half = changes(&space_of(PLAN, &with("fractional 3")).unwrap());
     assert_eq!(
         half[0],
         "path.rtt=10 ms sender.sack=false sender.timestamps=true"
@@ -197,9 +190,7 @@ fn two_level_designs_and_fractions_have_the_ends_of_each_axis() {
         "fraction",
         "fractional",
         "fractional 99",
-        "fractional C=AC",
-        "fractional B=A",
-        "sobol x",
+        "latin-hypercube x",
     ] {
         assert!(space_of(PLAN, &with(wrong)).is_err(), "{wrong}");
     }
@@ -212,26 +203,24 @@ fn two_level_designs_and_fractions_have_the_ends_of_each_axis() {
 
 #[test]
 fn samples_take_values_within_a_range_and_levels_of_a_list() {
-    for design in ["latin-hypercube 20", "sobol 20"] {
-        let sweep = Sweep {
-            design: Some(design.to_owned()),
-            ..asked(&[
-                "path.rtt=10 ms..100 ms",
-                "flow.congestion_control=cubic,reno",
-            ])
-        };
-        let cells = cells(&space_of(PLAN, &sweep).unwrap());
-        let values: BTreeSet<&str> = cells
-            .iter()
-            .map(|cell| cell.changes[0].1.as_str())
-            .collect();
-        assert_eq!((cells.len(), values.len()), (20, 20));
-        let reno = cells
-            .iter()
-            .filter(|cell| cell.changes[1].1 == "reno")
-            .count();
-        assert_eq!(reno, 10, "{design}");
-    }
+    let sweep = Sweep {
+        design: Some("latin-hypercube 20".to_owned()),
+        ..asked(&[
+            "path.rtt=10 ms..100 ms",
+            "flow.congestion_control=cubic,reno",
+        ])
+    };
+    let cells = cells(&space_of(PLAN, &sweep).unwrap());
+    let values: BTreeSet<&str> = cells
+        .iter()
+        .map(|cell| cell.changes[0].1.as_str())
+        .collect();
+    assert_eq!((cells.len(), values.len()), (20, 20));
+    let reno = cells
+        .iter()
+        .filter(|cell| cell.changes[1].1 == "reno")
+        .count();
+    assert_eq!(reno, 10);
 }
 
 #[test]

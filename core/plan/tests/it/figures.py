@@ -45,5 +45,3 @@ print("2^3", [float(e) for e in (fit.params[1:] * 2).round(12)])
 batches = [[10.1, 10.3, 9.9], [11.2, 11.0, 11.5], [9.0, 9.4, 9.1]]
 print("batches", repr(float(st.f_oneway(*batches).pvalue)), np.mean([np.var(b, ddof=1) for b in batches]),
       (3 * np.var([np.mean(b) for b in batches], ddof=1) - np.mean([np.var(b, ddof=1) for b in batches])) / 3)
-print("sobol", st.qmc.Sobol(21, scramble=False).random(8)[[3, 5, 7]].tolist())
-print("sobol sum", repr(float((st.qmc.Sobol(21, scramble=False).random(1024) * np.arange(1, 22)).dot(np.ones(21)).dot(np.arange(1024)))))
