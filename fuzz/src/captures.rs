@@ -61,7 +61,11 @@ fn whole(octets: &[u8]) {
     for (index, row) in summary.connections.iter().enumerate() {
         let diagnosis = connections.diagnose(index);
         let delivered = diagnosis.map(|diagnosis| diagnosis.delivered);
-        assert_eq!(delivered, row.diagnosis.map(|one| one.delivered), "{index}");
+        assert_eq!(
+            delivered,
+            row.diagnosis.map(|diagnosis| diagnosis.delivered),
+            "{index}"
+        );
     }
 }
 
@@ -134,9 +138,9 @@ pub fn flows(octets: &[u8]) {
         assert!(
             diagnosis
                 .as_ref()
-                .is_none_or(|one| !one.sentence().is_empty())
+                .is_none_or(|diagnosis| !diagnosis.sentence().is_empty())
         );
-        let contradiction = diagnosis.and_then(|one| one.contradiction());
+        let contradiction = diagnosis.and_then(|diagnosis| diagnosis.contradiction());
         assert_eq!(contradiction, None);
     }
 }

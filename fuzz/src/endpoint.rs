@@ -311,7 +311,7 @@ impl Network {
             let mirrored = [one.ports[1], one.ports[0]];
             right
                 .iter()
-                .filter(|other| other.ports == mirrored)
+                .filter(|peer| peer.ports == mirrored)
                 .all(|other| {
                     let is_over = one.is_over || other.is_over;
                     is_over || (one.read == other.written && other.read == one.written)

@@ -102,7 +102,7 @@ fn datagrams(how: u8, octets: &[u8]) {
             let mut written = [0; 20];
             header.write(&mut written, is_64bit);
             assert_eq!(
-                Header::read(&written, is_64bit).map(|one| one.seq),
+                Header::read(&written, is_64bit).map(|header| header.seq),
                 Some(header.seq)
             );
             if header.seq > 0 {
@@ -117,7 +117,7 @@ fn messages(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
     if let Some(credentials) = Credentials::from_text(&text) {
         assert!(
-            Credentials::from_text(&credentials.to_text()).is_some_and(|one| one == credentials)
+            Credentials::from_text(&credentials.to_text()).is_some_and(|read| read == credentials)
         );
     }
     if let Ok(value) = serde_json::from_slice(octets)

@@ -10,8 +10,8 @@ fn every_input_of_the_corpora_is_survived() {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     for target in targets::ALL {
         let folder = corpora.join(target.name);
-        let listing = std::fs::read_dir(&folder);
-        let listing = listing.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let listing = std::fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let mut count = 0;
         for entry in listing.flatten() {
             let octets = std::fs::read(entry.path()).expect("a file of the corpus");

@@ -110,7 +110,6 @@ pub struct Source {
 
 impl Source {
     /// Returns a source that has not started.
-    #[must_use]
     pub fn new(config: SourceConfig) -> Self {
         Self {
             config: SourceConfig {
@@ -148,7 +147,6 @@ impl Source {
     }
 
     /// Returns the due time of the next datagram.
-    #[must_use]
     pub fn poll_timeout(&self) -> Instant {
         self.next_at
     }
@@ -198,13 +196,11 @@ impl Source {
     }
 
     /// Returns the number of datagrams sent.
-    #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
     /// Returns whether it has started and sends no more.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.sent > 0 && self.next_at == Instant::FAR_FUTURE
     }
@@ -252,7 +248,6 @@ pub struct Sink {
 
 impl Sink {
     /// Returns a sink that has received nothing.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -290,7 +285,6 @@ impl Sink {
     }
 
     /// Returns whether the datagram with this number has arrived.
-    #[must_use]
     pub fn has(&self, seq: u64) -> bool {
         let run = self.missing.range(..=seq).next_back();
         let is_missing = run.is_some_and(|(_, (end, _))| seq < *end);
@@ -336,7 +330,6 @@ impl Sink {
     }
 
     /// Returns the counts so far.
-    #[must_use]
     pub fn report(&self) -> SinkReport {
         self.report
     }

@@ -74,7 +74,6 @@ pub enum Law {
 
 impl Law {
     /// Returns an exponential distribution if `is_exponential`, else the constant `mean`.
-    #[must_use]
     pub const fn of_mean(mean: f64, is_exponential: bool) -> Self {
         if is_exponential {
             Self::Exponential(mean)
@@ -84,7 +83,6 @@ impl Law {
     }
 
     /// Returns the mean.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Constant(mean) | Self::Exponential(mean) | Self::Pareto { mean, .. } => mean,
@@ -129,13 +127,11 @@ pub struct Draws {
 
 impl Draws {
     /// Returns draws of `law` from `stream`.
-    #[must_use]
     pub const fn new(law: Law, stream: Stream) -> Self {
         Self { law, stream }
     }
 
     /// Returns the distribution.
-    #[must_use]
     pub const fn law(&self) -> Law {
         self.law
     }

@@ -78,13 +78,11 @@ impl Default for Reader {
 
 impl Reader {
     /// Returns whether it reads available data without delay.
-    #[must_use]
     pub const fn is_prompt(&self) -> bool {
         self.pause.is_none() && self.rate.is_none()
     }
 
     /// Returns the application with this reading behavior.
-    #[must_use]
     pub fn gate(self, application: Box<dyn Application>) -> Box<dyn Application> {
         if self.is_prompt() {
             application
@@ -105,7 +103,6 @@ pub struct Sink {
 
 impl Sink {
     /// Returns a sink that reads `read_size` per call.
-    #[must_use]
     pub fn new(read_size: Bytes) -> Self {
         Self {
             read_size: read_size.as_u64().max(1),
@@ -252,7 +249,6 @@ pub struct Gated {
 
 impl Gated {
     /// Returns the application with the reading behavior of `reader`.
-    #[must_use]
     pub fn new(reader: Reader, application: Box<dyn Application>) -> Self {
         let sockets = application.sockets();
         Self {

@@ -48,7 +48,6 @@ pub enum Make {
 
 impl Make {
     /// Returns the kind of entry, for lists.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Stream(_) => "application",
@@ -94,7 +93,6 @@ pub const REGISTRY: &[Entry] = &[
 ];
 
 /// Returns the entry of that name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }
@@ -110,7 +108,6 @@ pub struct AppConfig {
 
 impl AppConfig {
     /// Returns the number of connections of a flow with it.
-    #[must_use]
     pub fn connections(&self) -> u32 {
         match self.entry.name == rpc::ENTRY.name {
             true => rpc::connections(&self.settings),
@@ -119,7 +116,6 @@ impl AppConfig {
     }
 
     /// Returns whether it draws times or sizes at random.
-    #[must_use]
     pub fn draws(&self) -> bool {
         let is_set = |flag: &str| flag.starts_with("exponential") || flag == "poisson";
         let mut settings = self.settings.iter();
@@ -148,7 +144,6 @@ impl AppConfig {
     /// Returns one end of its connections; `None` if it has none.
     ///
     /// `name` is the flow's, the same for both ends; `reader` is the reading behavior of this end.
-    #[must_use]
     pub fn stream(
         &self,
         role: Role,
@@ -169,7 +164,6 @@ impl AppConfig {
     }
 
     /// Returns the reading behavior; `None` if it is something else.
-    #[must_use]
     pub fn reader(&self) -> Option<Reader> {
         match self.entry.make {
             Make::Reader(make) => Some(make(&self.settings)),
@@ -178,7 +172,6 @@ impl AppConfig {
     }
 
     /// Returns the arrivals; `None` if it is something else.
-    #[must_use]
     pub fn arrivals(&self, seed: u64, name: &str) -> Option<Arrivals> {
         match self.entry.make {
             Make::Arrivals(make) => Some(make(&self.plain(seed, name))),
@@ -187,7 +180,6 @@ impl AppConfig {
     }
 
     /// Returns the source of datagrams; `None` if it is something else.
-    #[must_use]
     pub fn datagrams(&self, seed: u64, name: &str) -> Option<datagrams::Source> {
         match self.entry.make {
             Make::Datagrams(make) => Some(make(&self.plain(seed, name))),

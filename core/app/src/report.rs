@@ -69,13 +69,11 @@ impl Times {
     }
 
     /// Returns the number of times.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
     /// Returns the mean; `None` if there are none.
-    #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         let mean = self.sum.checked_div(self.count as u128)?;
         Some(Duration::from_nanos(
@@ -85,7 +83,6 @@ impl Times {
 
     /// Returns the `q` quantile (0.5: the median); `None` if there are none. It is the smallest
     /// time that a share `q` of all do not exceed.
-    #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let last = self.count.checked_sub(1)?;
         let rank = libm::ceil(q.clamp(0.0, 1.0) * self.count as f64) as usize;
@@ -98,19 +95,16 @@ impl Times {
     }
 
     /// Returns the median.
-    #[must_use]
     pub fn median(&self) -> Option<Duration> {
         self.quantile(0.5)
     }
 
     /// Returns the 99th percentile.
-    #[must_use]
     pub fn p99(&self) -> Option<Duration> {
         self.quantile(0.99)
     }
 
     /// Returns the maximum.
-    #[must_use]
     pub fn max(&self) -> Option<Duration> {
         self.quantile(1.0)
     }

@@ -124,7 +124,6 @@ pub struct Writer {
 
 impl Writer {
     /// Returns a writer that has not started.
-    #[must_use]
     pub fn new(stop: Stop, supply: Option<Supply>) -> Self {
         Self {
             stop,

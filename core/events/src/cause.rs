@@ -68,14 +68,12 @@ table_of! {
 
 impl Cause {
     /// Returns the cause with that id.
-    #[must_use]
     pub fn find(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.id() == id)
     }
 
     /// Returns the cause of a limit if nothing else is known. `loss` is the cause of the last cwnd
     /// reduction.
-    #[must_use]
     pub const fn of_limit(limit: Limit, loss: Option<Self>) -> Self {
         match (limit, loss) {
             (Limit::Application, _) => Self::ApplicationLimited,

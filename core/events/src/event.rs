@@ -152,7 +152,6 @@ pub enum EcnFeedback {
 
 impl EcnFeedback {
     /// Returns its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",

@@ -48,7 +48,6 @@ pub struct LimitClock {
 
 impl LimitClock {
     /// Returns a clock that starts at `now` under `limit`.
-    #[must_use]
     pub fn new(now: Instant, limit: Limit) -> Self {
         Self {
             current: limit,
@@ -58,7 +57,6 @@ impl LimitClock {
     }
 
     /// Returns the current limit.
-    #[must_use]
     pub fn current(&self) -> Limit {
         self.current
     }
@@ -86,7 +84,6 @@ impl LimitClock {
     }
 
     /// Returns the time spent under `limit` up to `now`.
-    #[must_use]
     pub fn spent(&self, now: Instant, limit: Limit) -> Duration {
         let spent = self.spent.as_ref();
         let closed = spent.map_or(Duration::ZERO, |spent| spent[limit.index()]);
@@ -99,7 +96,6 @@ impl LimitClock {
 
     /// Returns the time spent under each limit up to `now`. In the order of [`Limit::ALL`]; adds up
     /// to the time since the clock started.
-    #[must_use]
     pub fn all(&self, now: Instant) -> [Duration; Limit::ALL.len()] {
         Limit::ALL.map(|limit| self.spent(now, limit))
     }

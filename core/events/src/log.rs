@@ -36,7 +36,6 @@ impl EventMask {
     pub const ALL: Self = Self(15);
 
     /// Returns whether any kind of `kinds` is in the mask.
-    #[must_use]
     pub(crate) const fn wants(self, kinds: Self) -> bool {
         self.0 & kinds.0 != 0
     }
@@ -58,7 +57,6 @@ pub struct Outbox {
 
 impl Outbox {
     /// Returns an outbox that keeps the kinds in `mask`.
-    #[must_use]
     pub fn new(mask: EventMask) -> Self {
         Self {
             mask,
@@ -68,7 +66,6 @@ impl Outbox {
 
     /// Returns whether events of these kinds are recorded: check before computing one.
     #[inline]
-    #[must_use]
     pub fn wants(&self, kinds: EventMask) -> bool {
         self.mask.wants(kinds)
     }
@@ -87,7 +84,6 @@ impl Outbox {
 
     /// Returns whether no events are waiting.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -121,7 +117,6 @@ impl EventHash {
     }
 
     /// Returns the hash so far.
-    #[must_use]
     pub fn finish(self) -> u64 {
         self.0
     }

@@ -26,13 +26,11 @@ macro_rules! table_of {
             pub const ALL: [Self; Self::COUNT] = [$(Self::$name),+];
 
             $(#[$about_text])*
-            #[must_use]
             pub const fn $text_of(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
             }
 
             /// Returns the index in `ALL`.
-            #[must_use]
             pub const fn index(self) -> usize {
                 self as usize
             }

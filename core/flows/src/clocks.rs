@@ -112,7 +112,6 @@ pub struct PacketTimes {
 
 impl PacketTimes {
     /// Creates an empty set.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -141,7 +140,6 @@ impl PacketTimes {
     /// Returns the fate, on the way to `other`, of packets from `from` that passed here. They are
     /// in order of time here, without those that passed several times. A super-segment is
     /// represented by its first byte.
-    #[must_use]
     pub fn crossings(&self, from: Side, other: &Self) -> Vec<Crossing> {
         let zeros = self.zeros.max(other.zeros);
         let is_kept = |mark: &Mark| mark.hash().trailing_zeros() >= zeros;
@@ -197,7 +195,6 @@ impl PacketTimes {
 
     /// Compares the data bytes from that side that passed here and `other` while both captured.
     /// `other` is downstream of this capture point.
-    #[must_use]
     pub fn bytes(&self, from: Side, other: &Self, path: &PathBetween) -> Option<Bytes> {
         let PathBetween { clocks, .. } = path;
         let (start, end) = self.span?;
@@ -231,7 +228,6 @@ impl PacketTimes {
 
     /// Compares the clock of `other` with the clock of these. `None` if too few packets passed
     /// both, or the clocks contradict each other.
-    #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Clocks> {
         let mut ways = [Vec::new(), Vec::new()];
         let mut first = None;

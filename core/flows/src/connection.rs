@@ -35,7 +35,6 @@ impl Side {
     }
 
     /// Returns its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -319,7 +318,6 @@ impl Connection {
     }
 
     /// Returns the payload bytes of a wire segment that a packet of `side` consists of.
-    #[must_use]
     pub fn segment_size(&self, side: Side, packet: &PacketSummary) -> u32 {
         let (_, size) = self
             .direction(side)
@@ -328,38 +326,32 @@ impl Connection {
     }
 
     /// Returns the address and port of that side.
-    #[must_use]
     pub fn endpoint(&self, side: Side) -> Endpoint {
         let is_client_first = self.traits & IS_CLIENT_FIRST != 0;
         self.key.endpoint((side == Side::Client) == is_client_first)
     }
 
     /// Returns the direction of the data that this side sent.
-    #[must_use]
     pub const fn direction(&self, side: Side) -> &Direction {
         &self.sides[side as usize]
     }
 
     /// Returns the capture time of its first packet.
-    #[must_use]
     pub const fn first_at(&self) -> Instant {
         self.first_at
     }
 
     /// Returns the capture time of its last packet.
-    #[must_use]
     pub const fn last_at(&self) -> Instant {
         self.last_at
     }
 
     /// Returns the time from the first packet to the last.
-    #[must_use]
     pub const fn elapsed(&self) -> Duration {
         self.last_at.saturating_since(self.first_at)
     }
 
     /// Returns the maximum number of bytes in flight of that side's data.
-    #[must_use]
     pub fn most_outstanding(&self, side: Side) -> u64 {
         let data = self.direction(side);
         let now = if data.is_fresh { 0 } else { data.owin() };
@@ -367,7 +359,6 @@ impl Connection {
     }
 
     /// Returns the mean number of bytes in flight of that side's data, weighted by time.
-    #[must_use]
     pub fn mean_outstanding(&self, side: Side) -> Option<f64> {
         let data = self.direction(side);
         let sum = data.owin_changes + i128::from(data.owin()) * i128::from(self.time());
@@ -377,7 +368,6 @@ impl Connection {
 
     /// Returns the RTT of the handshake, from SYN to the ACK of the SYN-ACK. `None` if part of it
     /// was not captured.
-    #[must_use]
     pub fn handshake_round_trip(&self) -> Option<Duration> {
         (self.traits & HAS_ROUND_TRIP != 0).then_some(self.handshake)
     }
@@ -386,7 +376,6 @@ impl Connection {
     /// and is the one nearest to the latest data. The stream begins at
     /// [`Direction::first_position`].
     #[inline]
-    #[must_use]
     pub const fn position(&self, side: Side, seq: SeqNumber) -> u64 {
         self.direction(side).position(seq)
     }
@@ -394,7 +383,6 @@ impl Connection {
     /// Returns the window in bytes that a packet from `side` advertises. It is unscaled in a SYN
     /// (RFC 7323 section 2.2) and if the scale is unknown.
     #[inline]
-    #[must_use]
     pub const fn window_of(&self, side: Side, packet: &Observed) -> u32 {
         let is_scaled = matches!(self.scaling(), Scaling::Used);
         if is_scaled && !packet.flags.contains(Flags::SYN) {
@@ -406,7 +394,6 @@ impl Connection {
 
     /// Returns the unit of the windows that `side` advertises, in bytes (RFC 7323 section 2.2). It
     /// is 1 if they are not scaled, or that is unknown.
-    #[must_use]
     pub const fn window_unit(&self, side: Side) -> u64 {
         match self.scaling() {
             Scaling::Used => 1 << self.direction(side).own_scale(),
@@ -416,7 +403,6 @@ impl Connection {
 
     /// Returns what is known of window scaling.
     #[inline]
-    #[must_use]
     pub const fn scaling(&self) -> Scaling {
         let [client, server] = &self.sides;
         let both = client.seen.has(Seen::WINDOW_SCALE) && server.seen.has(Seen::WINDOW_SCALE);
@@ -430,20 +416,17 @@ impl Connection {
     }
 
     /// Whether the same endpoints had another connection before this one.
-    #[must_use]
     pub const fn is_successor(&self) -> bool {
         self.traits & IS_SUCCESSOR != 0
     }
 
     /// Whether both sides have sent their FIN, or one a reset.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         let [client, server] = &self.sides;
         client.has_fin() && server.has_fin() || client.has_reset() || server.has_reset()
     }
 
     /// Whether only one direction is in the capture.
-    #[must_use]
     pub const fn is_one_sided(&self) -> bool {
         let [client, server] = &self.sides;
         client.packets() == 0 || server.packets() == 0

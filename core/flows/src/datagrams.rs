@@ -113,7 +113,6 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// Creates a reassembler for the beginning of a capture.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -121,7 +120,6 @@ impl Datagrams {
     /// Whether no packet waits. If so, a packet that is not a fragment may be reported without
     /// being handed in.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

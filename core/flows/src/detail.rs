@@ -101,7 +101,6 @@ pub struct Details {
 
 impl Details {
     /// Creates an empty set.
-    #[must_use]
     pub const fn new() -> Self {
         Self { sides: Vec::new() }
     }
@@ -125,7 +124,6 @@ impl Details {
     }
 
     /// Returns the detail of one side of the connection with this table index.
-    #[must_use]
     pub fn of(&self, connection: usize, side: Side) -> Option<&Detail> {
         self.sides.get(connection).map(|both| &both[side as usize])
     }
@@ -261,14 +259,12 @@ impl Detail {
 
     /// Returns the minimum in flight after a segment with data, in bytes. `None` if no data was
     /// sent, or none was ever known to be in flight.
-    #[must_use]
     pub const fn least_outstanding(&self) -> Option<u64> {
         self.outstanding.least
     }
 
     /// Returns the mean in flight after segments with data, in bytes, over these segments. It
     /// exceeds the mean over time, since segments leave while much is in flight.
-    #[must_use]
     pub fn mean_outstanding(&self) -> Option<f64> {
         let Outstanding { sum, segments, .. } = self.outstanding;
         (segments > 0).then(|| sum as f64 / segments as f64)
@@ -276,41 +272,35 @@ impl Detail {
 
     /// Returns the number of new packets with payload before any was acknowledged. `None` if the
     /// SYN was not seen, since the first of them is then unknown.
-    #[must_use]
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.0)
     }
 
     /// Returns the number of their payload bytes.
-    #[must_use]
     pub fn initial_window_bytes(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.1)
     }
 
     /// Returns the time from its first packet with payload to its last.
-    #[must_use]
     pub fn data_time(&self) -> Option<Duration> {
         self.data_times
             .map(|(first, last)| last.saturating_since(first))
     }
 
     /// Returns the time from its SYN to the first acknowledgment of it. `None` if it is no sample.
-    #[must_use]
     pub const fn handshake_round_trip(&self) -> Option<Duration> {
         self.handshake
     }
 
     /// Returns the number of acknowledgments that end at a retransmitted segment. It is unknown
     /// which transmission they answer (Karn).
-    #[must_use]
     pub fn ambiguous_acks(&self) -> u64 {
         self.again.as_ref().map_or(0, |again| again.trips.count())
     }
 
     /// Returns the times from the last transmission of that segment to these acknowledgments.
-    #[must_use]
     pub fn last_round_trips(&self) -> Spread {
         self.again
             .as_ref()
@@ -318,14 +308,12 @@ impl Detail {
     }
 
     /// Returns the maximum number of retransmissions of one segment while it waited.
-    #[must_use]
     pub fn most_repeats(&self) -> u32 {
         self.again.as_ref().map_or(0, |again| again.most)
     }
 
     /// Returns the times between two transmissions of a waiting segment. Each retransmitted packet
     /// counts the time since its first byte last passed.
-    #[must_use]
     pub fn repeat_intervals(&self) -> Spread {
         self.again
             .as_ref()
@@ -333,7 +321,6 @@ impl Detail {
     }
 
     /// Returns the RTTs of the largest segments that gave a sample.
-    #[must_use]
     pub const fn full_round_trips(&self) -> &Spread {
         &self.full.trips
     }

@@ -433,7 +433,6 @@ impl Direction {
     }
 
     /// Returns the options of its SYN; `None` if no SYN was seen.
-    #[must_use]
     pub fn options(&self) -> Option<Options> {
         self.seen.has(Seen::SYN).then(|| Options {
             mss: self.mss(),
@@ -453,108 +452,91 @@ impl Direction {
     }
 
     /// Returns the number of packets in the capture.
-    #[must_use]
     pub const fn packets(&self) -> u64 {
         self.data_packets + self.bare_packets
     }
 
     /// Returns the number of packets with payload.
-    #[must_use]
     pub const fn data_packets(&self) -> u64 {
         self.data_packets
     }
 
     /// Returns the number of wire segments. It exceeds that of packets if the capture has
     /// super-segments.
-    #[must_use]
     pub const fn wire_segments(&self) -> u64 {
         self.packets() + self.extra_segments
     }
 
     /// Whether the capture has super-segments.
-    #[must_use]
     pub const fn has_super_segments(&self) -> bool {
         self.seen.has(Seen::SUPER)
     }
 
     /// Returns the number of payload bytes; every transmission counts.
-    #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.next.wrapping_sub(self.non_payload)
     }
 
     /// Returns the number of unique payload bytes.
-    #[must_use]
     pub fn unique_bytes(&self) -> u64 {
         let repeated = self.rare.as_ref().map_or(0, |rare| rare.repeated);
         self.bytes().saturating_sub(repeated)
     }
 
     /// Returns the length of the sequence space from the first byte seen to the last.
-    #[must_use]
     pub const fn stream_length(&self) -> u64 {
         self.next.saturating_sub(self.base)
     }
 
     /// Returns the position of the beginning: the SYN, or the first byte seen.
-    #[must_use]
     pub const fn first_position(&self) -> u64 {
         self.base
     }
 
     /// Returns the position after the last byte seen: SND.NXT.
-    #[must_use]
     pub const fn next_position(&self) -> u64 {
         self.next
     }
 
     /// Returns the position after the last byte acknowledged: SND.UNA. `None` before the first
     /// acknowledgment.
-    #[must_use]
     pub fn acked_position(&self) -> Option<u64> {
         self.seen.has(Seen::UNA).then_some(self.una)
     }
 
     /// Returns the position of the highest right window edge advertised to this direction.
     #[inline]
-    #[must_use]
     pub const fn offered_to(&self) -> u64 {
         self.edge
     }
 
     /// Returns the position of a sequence number: the one nearest to SND.NXT.
     #[inline]
-    #[must_use]
     pub const fn position_of(&self, seq: SeqNumber) -> u64 {
         self.position(seq)
     }
 
     /// Returns the largest payload of a wire segment.
-    #[must_use]
     pub const fn largest_segment(&self) -> u32 {
         self.largest
     }
 
     /// Returns the longest time between two packets.
-    #[must_use]
     pub const fn longest_idle(&self) -> Duration {
         self.idle_max
     }
 
     /// Returns the number of duplicate ACKs of its data since SND.UNA moved.
-    #[must_use]
     pub const fn duplicates_at_edge(&self) -> u32 {
         self.duplicates
     }
 
     /// Returns the RTTs of the data of this direction.
-    #[must_use]
     pub const fn round_trips(&self) -> &RoundTrips {
         &self.rtt
     }
 
     /// Returns the windows that this side advertised, scaled if the scale is known.
-    #[must_use]
     pub fn windows(&self) -> Option<MinMaxMean> {
         let (count, sum) = self.latest_windows();
         let count = (self.wnd_count + count).max(1) as f64;
@@ -566,7 +548,6 @@ impl Direction {
     }
 
     /// Returns the count of a kind: packets, or wire segments for retransmissions.
-    #[must_use]
     pub fn count_of(&self, kind: Kind) -> u64 {
         match kind {
             Kind::DuplicateAck => self.duplicate_acks,
@@ -578,7 +559,6 @@ impl Direction {
     }
 
     /// Returns the number of retransmitted wire segments, whatever their reason.
-    #[must_use]
     pub fn retransmitted_segments(&self) -> u64 {
         Kind::RETRANSMISSIONS
             .into_iter()
@@ -587,7 +567,6 @@ impl Direction {
     }
 
     /// Returns the number of packets with retransmitted data.
-    #[must_use]
     pub fn retransmitted_packets(&self) -> u64 {
         self.rare
             .as_ref()
@@ -595,7 +574,6 @@ impl Direction {
     }
 
     /// Returns the number of retransmitted bytes. The first transmission need not have passed here.
-    #[must_use]
     pub fn retransmitted_bytes(&self) -> u64 {
         self.rare
             .as_ref()
@@ -604,32 +582,27 @@ impl Direction {
 
     /// Returns the number of retransmitted wire segments proven spurious. The proof is D-SACK or
     /// timestamps.
-    #[must_use]
     pub fn spurious_segments(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.spurious_segments)
     }
 
     /// Returns the number of bytes that the peer acknowledged and that never passed here. The
     /// capture missed them, or they took another path.
-    #[must_use]
     pub fn acked_unseen_bytes(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.unseen)
     }
 
     /// Whether a SYN was seen.
-    #[must_use]
     pub const fn has_syn(&self) -> bool {
         self.seen.has(Seen::SYN)
     }
 
     /// Whether a FIN was seen.
-    #[must_use]
     pub const fn has_fin(&self) -> bool {
         self.seen.has(Seen::FIN)
     }
 
     /// Whether a reset was seen.
-    #[must_use]
     pub const fn has_reset(&self) -> bool {
         self.seen.has(Seen::RST)
     }

@@ -55,7 +55,6 @@ impl Pair {
     }
 
     /// Returns both endpoints, in order.
-    #[must_use]
     pub fn ends(&self) -> [Endpoint; 2] {
         self.key.ends()
     }
@@ -63,7 +62,6 @@ impl Pair {
     /// Returns the index of the share, of `count`, that its connections belong to. For parallel
     /// work: both directions and all connections of the same endpoints are in one share.
     #[inline]
-    #[must_use]
     pub fn share(&self, count: u32) -> u32 {
         let word = match self.key {
             Key::V4([addresses, ports]) => addresses ^ ports << 16,
@@ -76,7 +74,6 @@ impl Pair {
 
     /// Creates a pair of any endpoints.
     #[inline]
-    #[must_use]
     pub fn of(endpoints: Endpoints, src_port: u16, dst_port: u16) -> Self {
         let ports = u32::from(src_port) << 16 | u32::from(dst_port);
         match endpoints {

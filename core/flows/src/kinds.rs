@@ -15,7 +15,6 @@ macro_rules! named {
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$Variant),*];
 
             /// Returns its name in records.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => $name,)*
@@ -133,28 +132,24 @@ impl Kinds {
 
     /// Whether the set contains the kind.
     #[inline]
-    #[must_use]
     pub const fn contains(self, kind: Kind) -> bool {
         self.0 & 1 << kind as u8 != 0
     }
 
     /// Whether the set is empty.
     #[inline]
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Returns one bit for each kind, the first kind lowest.
     #[inline]
-    #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
     /// Whether the set contains a retransmission of any kind.
     #[inline]
-    #[must_use]
     pub const fn is_retransmission(self) -> bool {
         self.0 & Self::RETRANSMISSIONS != 0
     }

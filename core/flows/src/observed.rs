@@ -54,14 +54,12 @@ pub struct Observed {
 
 impl Observed {
     /// Whether the capture has all options.
-    #[must_use]
     pub const fn has_all_options(&self) -> bool {
         self.uncaptured_len <= self.payload_len
     }
 
     /// Reads the fields of a captured segment.
     #[inline]
-    #[must_use]
     pub fn new(at: Instant, segment: &Captured<'_>) -> Self {
         let mut observed = Self {
             at,
@@ -101,7 +99,6 @@ impl Observed {
     }
 
     /// Reads the fields of a segment handed over by a simulator or an engine.
-    #[must_use]
     pub fn of_segment<P: Payload>(
         at: Instant,
         endpoints: Endpoints,
@@ -147,7 +144,6 @@ impl Observed {
 
     /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
-    #[must_use]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len.saturating_add(self.flags.seq_len())
     }

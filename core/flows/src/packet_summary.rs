@@ -37,7 +37,6 @@ pub struct PacketSummary {
 impl PacketSummary {
     /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
-    #[must_use]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len.saturating_add(self.flags.seq_len())
     }

@@ -43,7 +43,6 @@ impl<'a> Plain<'a> {
     /// Reads the packet, if it has this form. `octets` of it were captured; `wire_len` is its
     /// length on the wire.
     #[inline(always)]
-    #[must_use]
     pub fn read(at: Instant, link: LinkType, octets: &'a [u8], wire_len: u32) -> Option<Self> {
         let (fixed, rest) = octets.split_first_chunk::<LEAST>()?;
         // EtherType, version and header length; no fragment, nor more fragments to come; TCP.

@@ -67,37 +67,31 @@ impl RoundTrips {
     }
 
     /// Returns the number of samples.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.spread.count()
     }
 
     /// Returns the sum of all samples. Its increase with a packet is that packet's sample.
-    #[must_use]
     pub const fn total(&self) -> Duration {
         self.spread.total()
     }
 
     /// Returns the minimum.
-    #[must_use]
     pub fn min(&self) -> Option<Duration> {
         self.spread.min()
     }
 
     /// Returns the maximum.
-    #[must_use]
     pub fn max(&self) -> Option<Duration> {
         self.spread.max()
     }
 
     /// Returns the mean.
-    #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         self.spread.mean()
     }
 
     /// Returns the standard deviation of the samples; `None` for fewer than two.
-    #[must_use]
     pub fn deviation(&self) -> Option<Duration> {
         self.spread.deviation()
     }

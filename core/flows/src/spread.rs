@@ -37,37 +37,31 @@ impl Spread {
     }
 
     /// Returns the number of durations.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the sum of all durations.
-    #[must_use]
     pub const fn total(&self) -> Duration {
         Duration::from_nanos(self.sum_ns)
     }
 
     /// Returns the minimum.
-    #[must_use]
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.min_ns))
     }
 
     /// Returns the maximum.
-    #[must_use]
     pub fn max(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.max_ns))
     }
 
     /// Returns the mean.
-    #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.sum_ns / self.count))
     }
 
     /// Returns the standard deviation of the samples; `None` for fewer than two.
-    #[must_use]
     pub fn deviation(&self) -> Option<Duration> {
         if self.count < 2 {
             return None;

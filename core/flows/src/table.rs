@@ -35,7 +35,6 @@ impl Verdict {
     /// Returns the RTT sample: the time from the segment it acknowledges to its own passing. `None`
     /// if it is no sample (Karn).
     #[inline(always)]
-    #[must_use]
     pub const fn round_trip(&self) -> Option<Duration> {
         self.sample.get()
     }
@@ -58,7 +57,6 @@ pub struct FlowTable {
 impl FlowTable {
     /// Creates an empty table. Results do not depend on the seed. A sender of packets that does not
     /// know it cannot make the table slow.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             v4: ConnectionMap::new(seed),
@@ -83,7 +81,6 @@ impl FlowTable {
 
     /// Creates a table that analyzes every packet on the slow path, for tests. The results are the
     /// same.
-    #[must_use]
     pub fn without_prediction(seed: u64) -> Self {
         Self {
             predicts: false,
@@ -176,26 +173,22 @@ impl FlowTable {
     }
 
     /// Returns the number of connections.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.connections.len()
     }
 
     /// Whether the table is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
 
     /// Returns a connection.
-    #[must_use]
     pub fn connection(&self, index: usize) -> Option<&Connection> {
         self.connections.get(index)
     }
 
     /// Returns the index of the latest connection of these endpoints, and the side that the first
     /// of the pair is. For packets about a connection that are not of it.
-    #[must_use]
     pub fn latest(&self, pair: &Pair) -> Option<(usize, Side)> {
         let index = self.find(&pair.key).index();
         let connection = self.connections.get(index)?;
@@ -225,7 +218,6 @@ impl FlowTable {
 
     /// Returns endpoints, in order, with a packet after their connection was retired. The report of
     /// that connection is incomplete, and the packet begins a connection of its own.
-    #[must_use]
     pub fn strays(&self) -> &[[Endpoint; 2]] {
         &self.strays
     }

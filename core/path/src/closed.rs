@@ -71,7 +71,9 @@ impl<T: Parcel> Closed<T> {
                 hold: config.hold_limit.unwrap_or(u64::MAX),
             },
             mark_above: config.mark_above,
-            reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
+            reorder_delay: config
+                .reorder
+                .map_or(Duration::ZERO, |reorder| reorder.extra_delay),
             serializer: Serializer::new(config),
             line: Line::new(config),
             late: VecDeque::new(),
@@ -101,7 +103,6 @@ impl<T: Parcel> Closed<T> {
     /// last call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one
     /// call before the one at which it is delivered.
     #[inline]
-    #[must_use]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let late_due = self.late_due();
         let front = self.line.front_due();

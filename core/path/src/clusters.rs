@@ -37,7 +37,6 @@ pub struct ClusterPool {
 
 impl ClusterPool {
     /// Returns a pool with all clusters free.
-    #[must_use]
     pub const fn new(config: ClustersConfig) -> Self {
         Self {
             config,
@@ -47,7 +46,6 @@ impl ClusterPool {
     }
 
     /// Returns the clusters that a packet takes, equation (1).
-    #[must_use]
     pub fn of_packet(&self, ip_bytes: u64) -> u32 {
         match ip_bytes < SMALL {
             true => 0,
@@ -56,7 +54,6 @@ impl ClusterPool {
     }
 
     /// Returns the clusters that `bytes` of a send buffer take.
-    #[must_use]
     pub fn of_buffer(&self, bytes: u64) -> u32 {
         let clusters = bytes.div_ceil(u64::from(self.config.size.max(1)));
         u32::try_from(clusters).unwrap_or(u32::MAX)
@@ -88,19 +85,16 @@ impl ClusterPool {
     }
 
     /// Returns the bytes that can be written into free clusters.
-    #[must_use]
     pub fn free_bytes(&self) -> u64 {
         u64::from(self.config.count.saturating_sub(self.used)) * u64::from(self.config.size)
     }
 
     /// Returns the clusters in use.
-    #[must_use]
     pub const fn used(&self) -> u32 {
         self.used
     }
 
     /// Returns the maximum number of clusters in use so far.
-    #[must_use]
     pub const fn max_used(&self) -> u32 {
         self.max_used
     }

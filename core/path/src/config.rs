@@ -105,7 +105,6 @@ pub enum JitterLaw {
 
 impl JitterLaw {
     /// Name in plans and on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -159,7 +158,6 @@ pub struct Period {
 
 impl Period {
     /// Returns whether `now` lies within the period.
-    #[must_use]
     pub fn contains(&self, now: Instant) -> bool {
         let since = now.saturating_since(Instant::ZERO);
         self.from <= since && since < self.until
@@ -295,7 +293,6 @@ impl HopConfig {
 
     /// Returns the rate used to measure its queue. It is the minimum of the rates of a shaper and of
     /// the queue, and its own or the mean rate of its trace.
-    #[must_use]
     pub fn nominal_rate(&self) -> Option<Rate> {
         let own = match &self.rate_source {
             Some(RateSource::Trace(trace)) => Some(Rate::from_bps(trace.mean_bps())),
@@ -309,7 +306,6 @@ impl HopConfig {
     /// Returns the maximum number of wire packets inside. Slots of limited size are a rate behind the
     /// queue, whose limit does not count what waits for them. They therefore have the default limit
     /// of netem. `None`: unlimited.
-    #[must_use]
     pub fn most_inside(&self) -> Option<u64> {
         let limits = |slot: &Slot| slot.packets.is_some() || slot.bytes.is_some();
         let by_slot = self.slot.as_ref().filter(|slot| limits(slot));
@@ -317,7 +313,6 @@ impl HopConfig {
     }
 
     /// Returns whether packets never wait before this link: it has no rate of any kind.
-    #[must_use]
     pub fn never_queues(&self) -> bool {
         self.rate.is_none()
             && self.rate_source.is_none()
@@ -329,7 +324,6 @@ impl HopConfig {
 
     /// Returns whether departures are known on arrival. This requires a fixed rate and delay and a
     /// FIFO queue.
-    #[must_use]
     pub fn is_closed_form(&self) -> bool {
         self.rate_source.is_none()
             && self.shaper.is_none()

@@ -89,7 +89,6 @@ pub struct Counters {
 impl Counters {
     /// Returns whether packets are conserved, in packets and in bytes. That is
     /// `arrived + duplicated + fragmented == delivered + dropped + inside`.
-    #[must_use]
     pub fn is_conserved(&self) -> bool {
         let came = self.arrived.plus(self.duplicated).plus(self.fragmented);
         came == self.delivered.plus(self.drops.total()).plus(self.inside)

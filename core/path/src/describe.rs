@@ -33,14 +33,14 @@ type Described = Vec<(&'static str, Option<String>)>;
 
 impl HopConfig {
     /// Returns every setting that is not off, with its value.
-    #[must_use]
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let all = [
             self.describe_service(),
             self.describe_losses(),
             self.describe_others(),
-        ];
-        let all = all.into_iter().flatten();
+        ]
+        .into_iter()
+        .flatten();
         all.filter_map(|(what, value)| Some((what, value?)))
             .collect()
     }
@@ -67,8 +67,11 @@ impl HopConfig {
             ("queue", Some(self.queue_text())),
             ("link_overhead", text(&overhead)),
             ("per_packet", text(&per_packet)),
-            ("shaper", shaper.map(|it| it.rate.to_string())),
-            ("shaper_burst", shaper.map(|it| it.burst.to_string())),
+            ("shaper", shaper.map(|shaper| shaper.rate.to_string())),
+            (
+                "shaper_burst",
+                shaper.map(|shaper| shaper.burst.to_string()),
+            ),
             (
                 "aggregate",
                 group.map(|group| format!("{} packets", group.packets)),
@@ -91,13 +94,19 @@ impl HopConfig {
             ("loss", models(&self.loss)),
             ("loss_from", text(&from.filter(|from| !from.is_zero()))),
             ("loss_until", text(&until.filter(|until| *until < FOREVER))),
-            ("policer", policer.map(|it| it.rate.to_string())),
-            ("policer_burst", policer.map(|it| it.burst.to_string())),
-            ("policer_peak", peak.map(|it| it.rate.to_string())),
-            ("policer_peak_burst", peak.map(|it| it.burst.to_string())),
+            ("policer", policer.map(|policer| policer.rate.to_string())),
+            (
+                "policer_burst",
+                policer.map(|policer| policer.burst.to_string()),
+            ),
+            ("policer_peak", peak.map(|peak| peak.rate.to_string())),
+            (
+                "policer_peak_burst",
+                peak.map(|peak| peak.burst.to_string()),
+            ),
             (
                 "policer_yellow",
-                peak.map(|it| it.yellow.name().to_string()),
+                peak.map(|peak| peak.yellow.name().to_string()),
             ),
             ("ack_filter", self.ack_filter.map(filter_text)),
             ("mtu", text(&self.mtu)),
@@ -121,10 +130,13 @@ impl HopConfig {
         });
         Vec::from([
             ("corrupt", models(&self.corrupt)),
-            ("reorder", reorder.map(|it| it.probability.to_string())),
+            (
+                "reorder",
+                reorder.map(|reorder| reorder.probability.to_string()),
+            ),
             (
                 "reorder_delay",
-                reorder.map(|it| it.extra_delay.to_string()),
+                reorder.map(|reorder| reorder.extra_delay.to_string()),
             ),
             ("duplicate", text(&self.duplicate)),
             ("mark_above", threshold),
@@ -137,7 +149,6 @@ impl HopConfig {
 
     /// Returns the settings in which `after` differs, in the order of
     /// [`HopConfig::describe`].
-    #[must_use]
     pub fn differences(&self, after: &Self) -> Vec<Difference> {
         let (before, after) = (self.describe(), after.describe());
         let value = |list: &[(&'static str, String)], wanted: &str| {
@@ -245,8 +256,9 @@ fn middlebox_text(middlebox: &Middlebox) -> String {
         ("sack", middlebox.clears_sack),
         ("timestamps", middlebox.clears_timestamps),
         ("ecn", middlebox.clears_ecn),
-    ];
-    let cleared = cleared.iter().filter(|(_, is_cleared)| *is_cleared);
+    ]
+    .into_iter()
+    .filter(|(_, is_cleared)| *is_cleared);
     parts.extend(cleared.map(|(what, _)| format!("no {what}")));
     parts.join(", ")
 }
@@ -293,7 +305,7 @@ mod tests {
         let told: Vec<String> = before
             .differences(&after)
             .into_iter()
-            .map(|it| format!("{}: {:?} -> {:?}", it.what, it.from, it.to))
+            .map(|change| format!("{}: {:?} -> {:?}", change.what, change.from, change.to))
             .collect();
         let expected = [
             r#"rate: Some("10 Mbit/s") -> Some("5 Mbit/s")"#,

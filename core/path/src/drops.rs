@@ -33,27 +33,23 @@ macro_rules! drop_causes {
             pub const ALL: [Self; Self::COUNT] = [$(Self::$name $(($any))?),+];
 
             /// Returns its name in JSON, e.g. `queue_full`; tables show it with spaces.
-            #[must_use]
             pub const fn id(self) -> &'static str {
                 match self { $(Self::$name { .. } => $id,)+ }
             }
 
             /// Returns whether it occurs at hosts, and never at an element of the path.
-            #[must_use]
             pub const fn is_at_host(self) -> bool {
                 let place = match self { $(Self::$name { .. } => Place::$place,)+ };
                 matches!(place, Place::Host)
             }
 
             /// Returns the `gigatcp why` id of the resulting limit of connections.
-            #[must_use]
             pub const fn limits(self) -> &'static str {
                 match self { $(Self::$name { .. } => $limits,)+ }
             }
 
             /// Returns its index in [`DropCause::ALL`].
             #[inline]
-            #[must_use]
             pub const fn index(self) -> usize {
                 enum Row { $($name,)+ }
                 (match self { $(Self::$name { .. } => Row::$name,)+ }) as usize
@@ -117,13 +113,11 @@ impl Drops {
     }
 
     /// Returns the total of all drops.
-    #[must_use]
     pub fn total(&self) -> Tally {
         self.0.into_iter().fold(Tally::default(), Tally::plus)
     }
 
     /// Returns the total of the causes for which `is_meant` returns true.
-    #[must_use]
     pub fn sum(&self, is_meant: impl Fn(DropCause) -> bool) -> Tally {
         let meant = self.iter().filter(|(cause, _)| is_meant(*cause));
         meant.fold(Tally::default(), |sum, (_, dropped)| sum.plus(dropped))
@@ -152,7 +146,7 @@ mod tests {
             assert_eq!(cause.index(), place);
             let same = DropCause::ALL
                 .into_iter()
-                .filter(|it| it.id() == cause.id());
+                .filter(|known| known.id() == cause.id());
             assert_eq!(same.count(), 1, "{}", cause.id());
         }
     }

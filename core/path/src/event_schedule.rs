@@ -33,7 +33,6 @@ pub struct EventSchedule {
 
 impl EventSchedule {
     /// Returns a schedule without appointments for `elements` elements.
-    #[must_use]
     pub fn new(elements: usize) -> Self {
         let at = Instant::FAR_FUTURE;
         let numbers = 0..elements as u32;
@@ -60,7 +59,6 @@ impl EventSchedule {
     /// Returns the earliest appointment and its element; the far future if there is
     /// none.
     #[inline]
-    #[must_use]
     pub fn first(&self) -> (Instant, usize) {
         match self.heap.first() {
             Some(first) => (first.at, first.element as usize),
@@ -70,7 +68,6 @@ impl EventSchedule {
 
     /// Returns the appointment of `element`; the far future if it has none.
     #[inline]
-    #[must_use]
     pub fn of(&self, element: usize) -> Instant {
         self.heap[self.place[element] as usize].at
     }
@@ -122,7 +119,6 @@ impl EventSchedule {
 
     /// Returns whether `element` has no appointment.
     #[inline]
-    #[must_use]
     pub fn is_free(&self, element: usize) -> bool {
         self.of(element) == Instant::FAR_FUTURE
     }

@@ -35,13 +35,11 @@ impl<E: Copy> Times<E> {
     }
 
     /// Returns the first events, in order.
-    #[must_use]
     pub fn kept(&self) -> &[E] {
         &self.kept
     }
 
     /// Returns the number of further events.
-    #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -314,7 +314,6 @@ impl<T: Parcel> Hop<T> {
     /// last call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one
     /// call before the one at which it is delivered.
     #[inline]
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.form {
             Form::Closed(closed) => closed.poll_timeout(),
@@ -336,7 +335,6 @@ impl<T: Parcel> Hop<T> {
     /// Returns an upper bound, in wire packets, of [`Hop::backlog`]. It costs nothing, and includes
     /// what has departed since the last check.
     #[inline]
-    #[must_use]
     pub fn backlog_at_most(&self) -> u64 {
         match &self.form {
             Form::Closed(closed) => closed.backlog_at_most(),
@@ -346,7 +344,6 @@ impl<T: Parcel> Hop<T> {
 
     /// Returns whether a new arrival may come out before an earlier one.
     #[inline]
-    #[must_use]
     pub fn has_late(&self) -> bool {
         match &self.form {
             Form::Closed(closed) => closed.has_late(),
@@ -356,7 +353,6 @@ impl<T: Parcel> Hop<T> {
 
     /// Returns the waiting time before service of a wire packet arriving at `now`. If departures
     /// are not known on arrival, it is an estimate: the waiting time of the last departure.
-    #[must_use]
     pub fn wait(&self, now: Instant) -> Duration {
         match &self.form {
             Form::Closed(closed) => closed.wait(now),
@@ -376,13 +372,11 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Returns the times of drops and marks.
-    #[must_use]
     pub const fn event_times(&self) -> &EventTimes {
         &self.books.times
     }
 
     /// Returns everything inside, in no particular order; dropped packets are not included.
-    #[must_use]
     pub fn parcels(&self) -> Box<dyn Iterator<Item = &T> + '_> {
         match &self.form {
             Form::Closed(closed) => Box::new(closed.parcels()),
@@ -391,14 +385,12 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Returns the counters of wire packets so far.
-    #[must_use]
     pub fn counters(&self) -> &Counters {
         self.books.counters.assert_invariants();
         &self.books.counters
     }
 
     /// Returns the time from zero to `now` in which the serializer had work.
-    #[must_use]
     pub fn busy_time(&self, now: Instant) -> Duration {
         match &self.form {
             Form::Closed(closed) => closed.busy_time(now),
@@ -407,19 +399,16 @@ impl<T: Parcel> Hop<T> {
     }
 
     /// Returns the utilization of the serializer from zero to `now`, 0 to 1. For printing only.
-    #[must_use]
     pub fn utilization(&self, now: Instant) -> f64 {
         counters::utilization(self.busy_time(now), now)
     }
 
     /// Returns the MTU reported to senders of larger packets. `None`: they are not notified.
-    #[must_use]
     pub fn reported_mtu(&self) -> Option<Bytes> {
         self.config.mtu.filter(|_| self.config.notifies_too_big)
     }
 
     /// Returns the configuration of the hop.
-    #[must_use]
     pub const fn config(&self) -> &HopConfig {
         &self.config
     }

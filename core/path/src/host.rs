@@ -61,13 +61,11 @@ impl fmt::Display for Picoseconds {
 
 impl Picoseconds {
     /// Returns a duration of `ps` picoseconds.
-    #[must_use]
     pub const fn new(ps: u64) -> Self {
         Self(ps)
     }
 
     /// Returns the duration as a plain number of picoseconds.
-    #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.0
     }
@@ -135,7 +133,6 @@ impl Work {
     };
 
     /// Returns `span` of work of one kind.
-    #[must_use]
     pub const fn new(kind: WorkKind, span: Duration) -> Self {
         Self::from_picos(kind, span.as_nanos().saturating_mul(PICOS_PER_NANO))
     }
@@ -147,13 +144,11 @@ impl Work {
     }
 
     /// Returns the part of one kind, rounded up to the nanosecond.
-    #[must_use]
     pub const fn of(&self, kind: WorkKind) -> Duration {
         Duration::from_nanos(self.picos[kind as usize].div_ceil(PICOS_PER_NANO))
     }
 
     /// Returns the sum of all kinds, rounded up to the nanosecond.
-    #[must_use]
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.total_picos().div_ceil(PICOS_PER_NANO))
     }
@@ -194,13 +189,11 @@ impl Checksum {
     pub const NAMES: [&'static str; 3] = ["card", "apart", "copy"];
 
     /// Returns its name in plans.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
     /// Returns the variant of that name.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         [Self::Card, Self::Apart, Self::Copy]
             .into_iter()
@@ -272,7 +265,6 @@ pub struct CpuCosts {
 
 impl CpuCosts {
     /// Returns every cost with its name in plans, per byte or per piece of work.
-    #[must_use]
     pub fn named(&self) -> [(&'static str, Picoseconds); 19] {
         let span = |span: Duration| Picoseconds(span.as_nanos().saturating_mul(PICOS_PER_NANO));
         [
@@ -299,14 +291,12 @@ impl CpuCosts {
     }
 
     /// Returns the work of sending one data segment of `wire_packets`.
-    #[must_use]
     pub fn data_sent(&self, wire_packets: usize) -> Work {
         let packets = self.per_packet_sent.saturating_mul(wire_packets as u64);
         Work::new(WorkKind::Send, self.per_segment_sent) + Work::new(WorkKind::Send, packets)
     }
 
     /// Returns the work of receiving one data segment of `wire_packets`.
-    #[must_use]
     pub fn data_received(&self, wire_packets: usize) -> Work {
         let packets = self.per_packet_received.saturating_mul(wire_packets as u64);
         Work::new(WorkKind::Receive, self.per_segment_received)
@@ -314,19 +304,16 @@ impl CpuCosts {
     }
 
     /// Returns the work of sending one ACK without data.
-    #[must_use]
     pub const fn ack_sent(&self) -> Work {
         Work::new(WorkKind::Send, self.per_ack_sent)
     }
 
     /// Returns the work of receiving one ACK without data.
-    #[must_use]
     pub const fn ack_received(&self) -> Work {
         Work::new(WorkKind::Receive, self.per_ack_received)
     }
 
     /// Returns whether the card's interrupts cost CPU time.
-    #[must_use]
     pub const fn has_interrupts(&self) -> bool {
         !(self.per_interrupt.is_zero()
             && self.per_packet_interrupt.is_zero()
@@ -334,13 +321,11 @@ impl CpuCosts {
     }
 
     /// Returns the work of entering the interrupt handler.
-    #[must_use]
     pub const fn interrupted(&self) -> Work {
         Work::new(WorkKind::Interrupt, self.per_interrupt)
     }
 
     /// Returns the work of taking a frame of `wire_packets` from the network card.
-    #[must_use]
     pub fn taken(&self, wire_packets: usize) -> Work {
         let span = self
             .per_packet_interrupt
@@ -349,14 +334,12 @@ impl CpuCosts {
     }
 
     /// Returns the work of dropping a packet because there is no buffer.
-    #[must_use]
     pub const fn dropped(&self) -> Work {
         Work::new(WorkKind::Interrupt, self.per_drop)
     }
 
     /// Returns the work of a read or write of `amount`. It consists of the call, the copy, and the
     /// application's processing.
-    #[must_use]
     pub fn called(&self, amount: Bytes) -> Work {
         let own = self.per_byte_application.0.saturating_mul(amount.as_u64());
         Work::new(WorkKind::Call, self.per_call)
@@ -365,13 +348,11 @@ impl CpuCosts {
     }
 
     /// Returns the work of accepting a connection.
-    #[must_use]
     pub fn accepted(&self) -> Work {
         Work::new(WorkKind::Call, self.per_call) + Work::new(WorkKind::Call, self.per_accept)
     }
 
     /// Returns the work of moving `amount` to or from the application.
-    #[must_use]
     pub const fn copied(&self, amount: Bytes) -> Work {
         if self.zero_copy {
             let pages = amount.as_u64().div_ceil(PAGE.as_u64());
@@ -385,7 +366,6 @@ impl CpuCosts {
     }
 
     /// Returns the work of checksumming `amount` of data sent or received, with protocol work.
-    #[must_use]
     pub const fn checksummed(&self, amount: u64) -> Work {
         let picos = match self.checksum {
             Checksum::Apart => self.per_byte_checksummed.0.saturating_mul(amount),
@@ -395,13 +375,11 @@ impl CpuCosts {
     }
 
     /// Returns the CPU time spent waiting for DMA of `ip_bytes`.
-    #[must_use]
     pub const fn dma(&self, ip_bytes: u64) -> Work {
         Work::from_picos(WorkKind::Dma, self.per_byte_dma.0.saturating_mul(ip_bytes))
     }
 
     /// Returns the work of walking a socket buffer of `queued` bytes, once per wire packet.
-    #[must_use]
     pub fn queue_walked(&self, queued: Bytes, wire_packets: usize) -> Work {
         let beyond = queued
             .as_u64()
@@ -412,7 +390,6 @@ impl CpuCosts {
     }
 
     /// Returns the work of walking over `entries` of a list.
-    #[must_use]
     pub const fn walked(&self, entries: u64) -> Work {
         let span = self.per_entry_walked.saturating_mul(entries);
         Work::new(WorkKind::Walk, span)
@@ -436,7 +413,6 @@ pub struct Cpu {
 
 impl Cpu {
     /// Returns a CPU that has never worked.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -477,13 +453,11 @@ impl Cpu {
     }
 
     /// Returns when all accepted work is done; not after `now` when idle.
-    #[must_use]
     pub const fn busy_until(&self) -> Instant {
         Instant::from_nanos(self.free_nanos.saturating_add((self.free_picos > 0) as u64))
     }
 
     /// Returns the time from zero to `now` in which there was work.
-    #[must_use]
     pub fn busy_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         let idle_now = now.saturating_since(self.busy_until());
@@ -499,7 +473,6 @@ impl Cpu {
 
     /// Returns the time from zero to `now` in which no more work could begin. This is the host's
     /// work and the time taken by [`Cpu::take_away`] (counted when it begins).
-    #[must_use]
     pub fn occupied_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         (self.busy_time(now) + self.taken).min(total)
@@ -507,14 +480,12 @@ impl Cpu {
 
     /// Returns the share of the time from zero to `now` with work, 0 to 1. This is the %CPU of
     /// testers. For printing only.
-    #[must_use]
     pub fn utilization(&self, now: Instant) -> f64 {
         counters::utilization(self.busy_time(now), now)
     }
 
     /// Returns all work accepted so far, by kind. It exceeds the busy time by accepted work that is
     /// not yet done.
-    #[must_use]
     pub const fn accepted(&self) -> &Work {
         &self.accepted
     }

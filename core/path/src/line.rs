@@ -143,8 +143,11 @@ impl<T: Parcel> Line<T> {
                 last.began,
                 last.all_served
             );
-            let before = self.runs.len().checked_sub(2);
-            let before = before.map(|at| self.runs[at].all_served);
+            let before = self
+                .runs
+                .len()
+                .checked_sub(2)
+                .map(|at| self.runs[at].all_served);
             debug_assert!(
                 before.is_none_or(|before| before <= last.began),
                 "a run is served from {:?}, the one before it until {before:?}",

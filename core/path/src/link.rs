@@ -182,7 +182,9 @@ impl<T: Parcel> Link<T> {
             service: Service::new(config),
             delay: Delay::new(config, seed),
             slots: Slots::new(config, seed),
-            reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
+            reorder_delay: config
+                .reorder
+                .map_or(Duration::ZERO, |reorder| reorder.extra_delay),
             reorders: config.reorder.is_some(),
             mark_above: config.mark_above,
             release: config.release,

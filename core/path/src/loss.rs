@@ -62,7 +62,6 @@ impl GilbertElliott {
     /// Returns Gilbert's simple chain with this loss probability and mean burst length. In its bad
     /// state all packets are lost, in its good state none. `None` if there is no such chain: bursts
     /// are of one packet or more, and the good state must be left with a probability of at most 1.
-    #[must_use]
     pub fn of_bursts(loss: Probability, mean_burst: f64) -> Option<Self> {
         let loss = loss.as_f64();
         if !(mean_burst >= 1.0 && loss < 1.0) {
@@ -77,7 +76,6 @@ impl GilbertElliott {
     }
 
     /// Returns the long-run loss probability: equation (1).
-    #[must_use]
     pub fn mean_loss(&self) -> f64 {
         let (p, r) = (self.to_bad.as_f64(), self.to_good.as_f64());
         if p + r == 0.0 {

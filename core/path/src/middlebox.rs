@@ -50,7 +50,6 @@ pub enum WindowScale {
 
 impl WindowScale {
     /// Returns the resulting shift; `None` if the option is removed.
-    #[must_use]
     pub fn of(self, shift: u8) -> Option<u8> {
         match self {
             Self::Pass => Some(shift),

@@ -158,8 +158,11 @@ impl<T: Routed> Network<T> {
         let ends_routes = ends_routes
             .chain(config.media.iter().map(|_| false))
             .collect();
-        let links = config.links.into_iter().map(|link| Hop::new(link, seed));
-        let links = links.collect::<Result<Vec<_>, _>>()?;
+        let links = config
+            .links
+            .into_iter()
+            .map(|link| Hop::new(link, seed))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             schedule: EventSchedule::new(links.len() + media.as_slice().len()),
             first: (Instant::FAR_FUTURE, 0),
@@ -269,7 +272,6 @@ impl<T: Routed> Network<T> {
     /// [`Network::poll_known_dropped`], [`Network::poll_passed`] and, for parcels that arrived
     /// without having been due, [`Network::poll_delivery`].
     #[inline]
-    #[must_use]
     pub fn has_uncollected(&self) -> bool {
         self.uncollected.count > 0
     }
@@ -287,7 +289,6 @@ impl<T: Routed> Network<T> {
 
     /// Returns the time of the next event; `None` if there is none.
     #[inline]
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = self.due();
         (due != Instant::FAR_FUTURE).then_some(due)
@@ -295,7 +296,6 @@ impl<T: Routed> Network<T> {
 
     /// Returns the time of the next event; the far future if there is none.
     #[inline]
-    #[must_use]
     pub fn due(&self) -> Instant {
         if self.uncollected.is_behind() {
             return self.due_behind();
@@ -358,44 +358,37 @@ impl<T: Routed> Network<T> {
     }
 
     /// Returns the links, by their number.
-    #[must_use]
     pub fn links(&self) -> &[Hop<T>] {
         &self.links
     }
 
     /// Returns the shared media, in order.
-    #[must_use]
     pub fn media(&self) -> &[SharedMedium<T>] {
         self.media.as_slice()
     }
 
     /// Returns the links, by their number, and the media.
-    #[must_use]
     pub fn into_elements(self) -> (Vec<Hop<T>>, Vec<SharedMedium<T>>) {
         (self.links, self.media.into_vec())
     }
 
     /// Returns the routes, by their number.
-    #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
 
     /// Returns the maximum backlog of each link so far, in wire packets.
-    #[must_use]
     pub fn max_backlog(&self) -> &[u64] {
         &self.max_backlog
     }
 
     /// Returns the answers to senders that entered each link or station.
-    #[must_use]
     pub fn answers(&self) -> &[Tally] {
         &self.answers
     }
 
     /// Returns the sum of the counters of all elements. Answers count as arrived; parcels passed
     /// from link to link count neither as delivered nor as arrived.
-    #[must_use]
     pub fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         for link in &self.links {
@@ -413,7 +406,6 @@ impl<T: Routed> Network<T> {
 
     /// Returns the MTU that a link or medium reports to senders of larger packets. `link` is
     /// numbered as in [`Dropped::link`]. `None`: it reports nothing.
-    #[must_use]
     pub fn reported_mtu(&self, link: usize) -> Option<Bytes> {
         match self.links.get(link) {
             Some(hop) => hop.reported_mtu(),

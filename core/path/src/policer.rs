@@ -64,7 +64,6 @@ impl Yellow {
     pub const NAMES: [&'static str; 3] = ["pass", "mark", "drop"];
 
     /// Returns the variant called `name`; `None` if there is none.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         match name {
             "pass" => Some(Self::Pass),
@@ -75,7 +74,6 @@ impl Yellow {
     }
 
     /// Returns its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }

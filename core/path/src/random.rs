@@ -126,7 +126,7 @@ mod tests {
         ];
         for (place, purpose) in purposes.iter().enumerate() {
             let others = &purposes[place + 1..];
-            assert!(others.iter().all(|other| other.code() != purpose.code()));
+            assert!(others.iter().all(|taken| taken.code() != purpose.code()));
         }
         assert_ne!(
             draws(1, "a", Purpose::Loss(0)),

@@ -42,7 +42,6 @@ pub struct RingConfig {
 
 impl RingConfig {
     /// Returns the frames the host can hold in addition to those posted, equation (1).
-    #[must_use]
     pub const fn most_held(&self) -> Option<u32> {
         match self.pool {
             Some(pool) => Some(pool.saturating_sub(self.descriptors)),
@@ -155,7 +154,6 @@ pub struct ReceiveRings {
 
 impl ReceiveRings {
     /// Returns rings with every descriptor posted and nothing received.
-    #[must_use]
     pub fn new(config: RingsConfig) -> Self {
         Self {
             small: config.small.map(|(_, ring)| State::new(ring)),
@@ -165,7 +163,6 @@ impl ReceiveRings {
     }
 
     /// Returns the ring to which frames of that size belong.
-    #[must_use]
     pub fn ring_of(&self, ip_bytes: u64) -> Ring {
         match self.config.small {
             Some((most, _)) if ip_bytes <= most => Ring::Small,
@@ -220,7 +217,6 @@ impl ReceiveRings {
     }
 
     /// Returns whether a frame of that size would get to the stack now.
-    #[must_use]
     pub fn takes(mut self, ip_bytes: u64) -> bool {
         self.handle_frame(ip_bytes).is_ok() && self.take_up(ip_bytes).is_ok()
     }
@@ -233,19 +229,16 @@ impl ReceiveRings {
     }
 
     /// Returns whether the card has that ring.
-    #[must_use]
     pub fn has(&self, ring: Ring) -> bool {
         self.state(ring).is_some()
     }
 
     /// Returns the number of buffers of that ring that the stack holds now.
-    #[must_use]
     pub fn held(&self, ring: Ring) -> u32 {
         self.state(ring).map_or(0, |state| state.held)
     }
 
     /// Returns the counters of that ring; zeros if the card does not have it.
-    #[must_use]
     pub fn counters(&self, ring: Ring) -> RingCounters {
         self.state(ring)
             .map_or_else(RingCounters::default, |state| state.counters)

@@ -38,7 +38,6 @@ pub struct Route {
 impl Route {
     /// Returns routes `first` and `first + 1`: over the links `forward`, and back over `reverse`.
     /// An error returns over as many links as the packet had crossed, the last of the other route.
-    #[must_use]
     pub fn pair(first: usize, forward: Vec<usize>, reverse: Vec<usize>) -> [Self; 2] {
         let (there, back) = (forward.len(), reverse.len());
         let left_out = |links: usize, others: usize| {
@@ -74,7 +73,6 @@ impl NetworkConfig {
     /// Returns one path: route 0 over `forward`, route 1 back over `reverse`.
     ///
     /// Links are numbered along the routes; see [`Route::pair`].
-    #[must_use]
     pub fn path(forward: Vec<HopConfig>, reverse: Vec<HopConfig>) -> Self {
         let there = forward.len();
         let routes = Route::pair(
@@ -90,7 +88,6 @@ impl NetworkConfig {
     }
 
     /// Returns the number of the link or station of that name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         let link = self.links.iter().position(|link| link.name == name);
         link.or_else(|| {
@@ -166,8 +163,9 @@ impl NetworkConfig {
     /// Returns the element for a link number of a route: links come first, then media.
     fn element(&self, link: usize) -> usize {
         let count = self.links.len();
-        let station = link.checked_sub(count);
-        let station = station.and_then(|station| self.stations().nth(station));
+        let station = link
+            .checked_sub(count)
+            .and_then(|station| self.stations().nth(station));
         station.map_or(link, |(medium, _)| count + medium)
     }
 

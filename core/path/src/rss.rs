@@ -32,7 +32,6 @@ const ENTRIES: u32 = 128;
 ///
 /// # Panics
 /// If the input is longer than 36 bytes, the length for IPv6 with ports.
-#[must_use]
 pub fn rss_hash(input: &[u8]) -> u32 {
     assert!(input.len() + 4 <= KEY.len(), "longer than its key");
     let mut hash = 0;
@@ -49,7 +48,6 @@ pub fn rss_hash(input: &[u8]) -> u32 {
 }
 
 /// Returns the receive queue of a hash, equation (2).
-#[must_use]
 pub const fn rss_queue(hash: u32, queues: u16) -> u16 {
     (hash % ENTRIES % queues as u32) as u16
 }

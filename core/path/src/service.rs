@@ -76,7 +76,9 @@ impl Service {
         Self {
             rate: config.rate,
             pace: Pace::new(config, Instant::ZERO),
-            shaper: config.shaper.map(|it| Bucket::new(it.rate, it.burst)),
+            shaper: config
+                .shaper
+                .map(|shaper| Bucket::new(shaper.rate, shaper.burst)),
             overhead: config.link_overhead.as_u64(),
             per_packet: config.per_packet,
             per_group: config

@@ -75,16 +75,17 @@ impl SharedMediumConfig {
     pub const MTU: Bytes = Bytes::new(MAX_PACKET);
 
     /// Returns the name of a station.
-    #[must_use]
     pub fn station(&self, number: usize) -> String {
         format!("{}/{number}", self.name)
     }
 
     /// Returns the number of the station of that name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
-        let number = name.strip_prefix(self.name.as_str())?.strip_prefix('/')?;
-        let number = number.parse().ok()?;
+        let number = name
+            .strip_prefix(self.name.as_str())?
+            .strip_prefix('/')?
+            .parse()
+            .ok()?;
         (number < self.recoveries.len()).then_some(number)
     }
 
@@ -211,20 +212,23 @@ impl<T: Parcel> SharedMedium<T> {
     /// The first invalid setting, see [`SharedMediumConfig::check`].
     pub fn new(config: SharedMediumConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let stations = config.recoveries.iter().enumerate();
-        let stations = stations.map(|(number, &recovery)| {
-            let name = config.station(number);
-            Station {
-                queue: VecDeque::new(),
-                phase: Phase::Quiet,
-                attempts: 0,
-                ready: Instant::ZERO,
-                quiet_from: None,
-                recovery,
-                backoff: stream(seed, &name, Purpose::Backoff),
-                counters: StationCounters::default(),
-            }
-        });
+        let stations = config
+            .recoveries
+            .iter()
+            .enumerate()
+            .map(|(number, &recovery)| {
+                let name = config.station(number);
+                Station {
+                    queue: VecDeque::new(),
+                    phase: Phase::Quiet,
+                    attempts: 0,
+                    ready: Instant::ZERO,
+                    quiet_from: None,
+                    recovery,
+                    backoff: stream(seed, &name, Purpose::Backoff),
+                    counters: StationCounters::default(),
+                }
+            });
         Ok(Self {
             times: Times::new(config.rate),
             stations: stations.collect(),
@@ -288,7 +292,6 @@ impl<T: Parcel> SharedMedium<T> {
     }
 
     /// Returns when to poll for a delivery again.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let arrival = self.arriving.front().map(|(due, ..)| *due);
         let event = self.next_event().map(|(at, _)| at);
@@ -296,7 +299,6 @@ impl<T: Parcel> SharedMedium<T> {
     }
 
     /// Returns the counters of frames so far.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -314,19 +316,16 @@ impl<T: Parcel> SharedMedium<T> {
     }
 
     /// Returns the maximum number of frames that waited at one station.
-    #[must_use]
     pub const fn max_backlog(&self) -> u64 {
         self.max_backlog
     }
 
     /// Returns the time in which a station sent, whole frames and collisions.
-    #[must_use]
     pub const fn busy_time(&self) -> Duration {
         self.busy
     }
 
     /// Returns the configuration of the medium.
-    #[must_use]
     pub const fn config(&self) -> &SharedMediumConfig {
         &self.config
     }
@@ -376,12 +375,15 @@ impl<T: Parcel> SharedMedium<T> {
 
     /// Returns time and station of the next start or end; ends come first.
     fn next_event(&self) -> Option<(Instant, usize)> {
-        let events = self.stations.iter().enumerate();
-        let events = events.filter_map(|(number, station)| match station.phase {
-            Phase::Sending { end, .. } => Some((end, false, number)),
-            Phase::Pending { start, .. } => Some((start, true, number)),
-            Phase::Quiet | Phase::Deferring => None,
-        });
+        let events = self
+            .stations
+            .iter()
+            .enumerate()
+            .filter_map(|(number, station)| match station.phase {
+                Phase::Sending { end, .. } => Some((end, false, number)),
+                Phase::Pending { start, .. } => Some((start, true, number)),
+                Phase::Quiet | Phase::Deferring => None,
+            });
         events.min().map(|(at, _, number)| (at, number))
     }
 

@@ -23,7 +23,6 @@ pub struct Waited {
 
 impl Waited {
     /// Returns the mean sojourn of packets that left since `before`; `None` if there are none.
-    #[must_use]
     pub const fn mean_since(self, before: Self) -> Option<Duration> {
         let nanos = self.nanos.wrapping_sub(before.nanos);
         match nanos.checked_div(self.packets - before.packets) {
@@ -50,13 +49,11 @@ impl Sojourns {
     }
 
     /// Returns the number of packets that left, and the sum of their sojourns.
-    #[must_use]
     pub const fn sum(&self) -> Waited {
         self.sum
     }
 
     /// Returns the histogram of sojourns.
-    #[must_use]
     pub const fn histogram(&self) -> &Histogram {
         &self.histogram
     }

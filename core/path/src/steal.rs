@@ -40,7 +40,6 @@ pub struct Steal {
 
 impl Steal {
     /// Returns the process for the CPU of host `name`, available at the start.
-    #[must_use]
     pub fn new(config: StealConfig, seed: u64, name: &str) -> Self {
         let mut steal = Self {
             config,
@@ -53,7 +52,6 @@ impl Steal {
     }
 
     /// Returns the time of the next steal.
-    #[must_use]
     pub const fn next(&self) -> Instant {
         self.next
     }

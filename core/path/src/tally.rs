@@ -13,7 +13,6 @@ pub struct Tally {
 
 impl Tally {
     /// A tally of `packets` wire packets with `bytes` IP bytes together.
-    #[must_use]
     pub const fn new(packets: u64, bytes: u64) -> Self {
         Self {
             packets,
@@ -22,7 +21,6 @@ impl Tally {
     }
 
     /// Whether nothing has been counted.
-    #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.packets == 0 && self.bytes.as_u64() == 0
     }

@@ -89,19 +89,16 @@ impl Trace {
     }
 
     /// Returns the duration after which it repeats.
-    #[must_use]
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.opportunities.last().copied().unwrap_or(1))
     }
 
     /// Returns the number of opportunities in one period.
-    #[must_use]
     pub fn opportunities(&self) -> usize {
         self.opportunities.len()
     }
 
     /// Returns the mean rate over a period, in bit/s.
-    #[must_use]
     pub fn mean_bps(&self) -> u64 {
         let bits = self.opportunities.len() as u64 * OPPORTUNITY * 8;
         bits.saturating_mul(1_000_000_000) / self.period().as_nanos().max(1)
@@ -153,8 +150,10 @@ impl Opportunities {
     /// Skips opportunities that have passed by `now`.
     fn skip(&mut self, now: Instant) {
         let period = self.trace.period().as_millis();
-        let passed = now.saturating_since(self.start).as_nanos();
-        let passed = passed.div_ceil(MILLISECOND);
+        let passed = now
+            .saturating_since(self.start)
+            .as_nanos()
+            .div_ceil(MILLISECOND);
         let behind = passed.saturating_sub(self.round) / period;
         if behind > 1 {
             self.round += (behind - 1) * period;

@@ -73,7 +73,6 @@ pub enum Setting {
 
 impl Setting {
     /// Returns the value as written. `None` if it is computed.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -128,7 +127,6 @@ impl Axis {
     }
 
     /// Returns its name in tables: its keys.
-    #[must_use]
     pub fn name(&self) -> String {
         self.keys.join("+")
     }

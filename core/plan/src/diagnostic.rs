@@ -52,7 +52,6 @@ pub struct Place {
 
 impl Place {
     /// Returns the place of the range `span` in the plan file.
-    #[must_use]
     pub const fn in_plan(span: Range<usize>) -> Self {
         Self {
             source: Source::Plan,
@@ -154,7 +153,6 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// Returns the text that contains the place.
-    #[must_use]
     pub fn text_of(&self, source: Source) -> &str {
         match source {
             Source::Plan => &self.text,
@@ -163,7 +161,6 @@ impl Diagnostics {
     }
 
     /// Returns the name of that text: the file's name, or `--set 1`.
-    #[must_use]
     pub fn name_of(&self, source: Source) -> String {
         match source {
             Source::Plan => self.source_name.clone(),
@@ -172,7 +169,6 @@ impl Diagnostics {
     }
 
     /// Returns line and column of a place, see [`line_column`].
-    #[must_use]
     pub fn line_column_of(&self, place: &Place) -> (usize, usize) {
         line_column(self.text_of(place.source), place.span.start)
     }
@@ -206,7 +202,6 @@ impl core::error::Error for Diagnostics {}
 
 /// Returns line and column, both counted from 1, of the byte `offset`. Columns count characters. An
 /// offset beyond the end is taken as the end.
-#[must_use]
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;

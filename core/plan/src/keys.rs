@@ -201,7 +201,6 @@ impl KeyTable {
     }
 
     /// Returns the key of that name, unless it is a setting of a profile.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&'static Key> {
         self.keys().find(|key| key.name == name)
     }

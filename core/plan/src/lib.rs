@@ -27,7 +27,8 @@
 //! carets from [`Diagnostics`].
 //!
 //! A sweep reads one plan many times with further changes. [`axis`] defines what varies;
-//! [`Template`] is the plan that is changed. A series with `over` is a series for each level.
+//! [`Template`] is the plan that is changed; [`design`] has the cells and the statistics of their
+//! results. A series with `over` is a series for each level.
 //!
 //! Out of scope: includes and variables. A plan is one complete file, even if plans then repeat
 //! what they share.
@@ -40,6 +41,7 @@ extern crate alloc;
 mod assign;
 pub mod axis;
 mod check;
+pub mod design;
 mod diagnostic;
 mod document;
 pub mod keys;

@@ -84,7 +84,6 @@ pub struct Series {
 impl Series {
     /// Returns the series with the start times of its flows drawn. Each flow has its own random
     /// stream, so its start does not depend on the number of flows.
-    #[must_use]
     pub fn with_starts(&self, seed: u64) -> Cow<'_, Self> {
         if self
             .scenario
@@ -142,7 +141,6 @@ pub struct Scenario {
 
 impl Scenario {
     /// Returns the sending and the receiving host of `flow`.
-    #[must_use]
     pub fn hosts_of(&self, flow: &Flow) -> [&Host; 2] {
         match &flow.ends {
             Some(ends) => [&self.nodes[ends.from].host, &self.nodes[ends.to].host],
@@ -151,7 +149,6 @@ impl Scenario {
     }
 
     /// Returns name and delay of the link or station with this number, as in [`Ends`].
-    #[must_use]
     pub fn link(&self, number: usize) -> (String, Duration) {
         if let Some(link) = self.links.get(number) {
             return (link.name.clone(), link.one_way_delay);
@@ -168,7 +165,6 @@ impl Scenario {
 
     /// Returns the scenario with one path in place of nodes and links. `None` if they are not one
     /// chain of links from one sender to one receiver.
-    #[must_use]
     pub fn as_path(&self) -> Option<Self> {
         let mut path = self.clone();
         if self.nodes.is_empty() {
@@ -193,13 +189,11 @@ impl Scenario {
     }
 
     /// Returns whether hosts send on a shared medium.
-    #[must_use]
     pub fn has_media(&self) -> bool {
         self.ethernet.is_some() || !self.media.is_empty()
     }
 
     /// Returns all hops of the forward and the reverse path, links of hosts included.
-    #[must_use]
     pub fn path(&self) -> [Vec<HopConfig>; 2] {
         let chain = |host: &Host, hops: &[HopConfig]| -> Vec<HopConfig> {
             host.link.iter().chain(hops).cloned().collect()
@@ -212,7 +206,6 @@ impl Scenario {
 
     /// Returns the bottleneck rate times [`base_rtt`](Self::base_rtt). `None` if no link has a rate
     /// or the plan has links between nodes.
-    #[must_use]
     pub fn bdp(&self) -> Option<Bytes> {
         let path = self.path();
         let hops = path.iter().flatten().filter_map(HopConfig::nominal_rate);
@@ -223,7 +216,6 @@ impl Scenario {
 
     /// Returns the RTT of the empty path: all delays of hops and links. Excludes extra delays of
     /// single flows and service times.
-    #[must_use]
     pub fn base_rtt(&self) -> Duration {
         let links = [&self.sender.link, &self.receiver.link];
         let hops = self
@@ -295,13 +287,11 @@ impl Stack {
     pub const NAMES: [&'static str; 2] = ["engine", "kernel"];
 
     /// Returns its name in plans.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
     /// Returns the stack with that name.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         [Self::Engine, Self::Kernel]
             .into_iter()
@@ -359,7 +349,6 @@ pub enum Control {
 
 impl Control {
     /// Returns its name in the plan.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Engine(entry) => entry.name,
@@ -369,7 +358,6 @@ impl Control {
 
     /// Returns the control of an engine at either end. Where a kernel sends by a control that the
     /// engine lacks, the engine only receives, and the control limits nothing.
-    #[must_use]
     pub fn of_engine(&self) -> &'static Entry {
         match self {
             Self::Engine(entry) => entry,
@@ -417,7 +405,6 @@ pub struct Flow {
 impl Flow {
     /// Returns what the flow consists of, by its application. A flow without an application
     /// consists of connections.
-    #[must_use]
     pub fn kind(&self) -> FlowKind {
         match self
             .application

@@ -54,7 +54,6 @@ impl Template {
     }
 
     /// Returns the plan without changes.
-    #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -94,7 +93,6 @@ impl Template {
     }
 
     /// Returns every value that the series sets, by dotted key with element indices.
-    #[must_use]
     pub fn leaves(&self, series: usize) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         let document = &self.documents[series];
@@ -107,7 +105,6 @@ impl Template {
     }
 
     /// Returns the dotted keys, with element indices, that a key of an axis sets.
-    #[must_use]
     pub fn paths(&self, series: usize, key: &str) -> Vec<String> {
         const MARK: &str = "\u{1}";
         let findings = Findings::default();
@@ -148,7 +145,6 @@ fn collect(value: &Value, path: &str, all: &mut BTreeMap<String, String>) {
 }
 
 /// Returns a value in a canonical form. `10ms`, `10 ms` and `0.01 s` give the same text.
-#[must_use]
 pub fn canonical(text: &str) -> String {
     let trimmed = text.trim();
     match Amount::read(trimmed) {

@@ -22,7 +22,6 @@ const UP_TO_SPEED: f64 = 0.9;
 
 /// Returns the median of `values`; `None` if there are none. For an even number of values it is the
 /// mean of the middle two. NaN sorts last.
-#[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -36,7 +35,6 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 
 /// Returns the plateau of the intervals `rates`, (end, rate) each; `None` while still growing. It
 /// is in the unit of the rates.
-#[must_use]
 pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
     let mut before = 0.0;
     let mut fastest = (0, f64::NEG_INFINITY);
@@ -54,7 +52,6 @@ pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
 
 /// Returns the end of the first interval at 90 % of the [`plateau`]; `None` while growing. It is in
 /// the unit of the ends.
-#[must_use]
 pub fn seconds_to_90(rates: &[(f64, f64)]) -> Option<f64> {
     let bar = plateau(rates)? * UP_TO_SPEED;
     let reached = rates.iter().find(|&&(_, rate)| rate >= bar);

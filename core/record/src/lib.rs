@@ -55,7 +55,6 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// Returns whether it is a test between two hosts, which has neither plan nor seed.
-    #[must_use]
     pub fn is_test(&self) -> bool {
         self.plan_hash.is_empty()
     }
@@ -870,7 +869,6 @@ const fn is_zero(count: &u64) -> bool {
 
 impl HopRecord {
     /// Returns the number of wire packets dropped for all causes.
-    #[must_use]
     pub fn dropped_packets(&self) -> u64 {
         self.drops.values().sum()
     }

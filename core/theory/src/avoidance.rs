@@ -14,19 +14,16 @@
 
 /// Returns the RTTs in which the window grows from `from` to `to` segments. Zero if it is that
 /// large already.
-#[must_use]
 pub fn rounds(from: f64, to: f64, segments_per_ack: f64) -> f64 {
     ((to - from) * segments_per_ack).max(0.0)
 }
 
 /// Returns the RTTs from the halving of a `window` until it regains its size.
-#[must_use]
 pub fn rounds_after_halving(window: f64, segments_per_ack: f64) -> f64 {
     rounds(window / 2.0, window, segments_per_ack)
 }
 
 /// Returns the mean window over a cycle that ends at `peak` segments.
-#[must_use]
 pub fn mean_window(peak: f64) -> f64 {
     0.75 * peak
 }

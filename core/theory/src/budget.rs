@@ -37,7 +37,6 @@ pub struct Path {
 impl Path {
     /// Returns a path with the defaults of a current sender. These are ten segments of initial
     /// window, every segment counted, and the constant of the 2002 slides.
-    #[must_use]
     pub const fn new(rate: Rate, rtt: Duration, mss: Bytes) -> Self {
         Self {
             rate,
@@ -50,7 +49,6 @@ impl Path {
     }
 
     /// Returns the time to send `amount` bytes without loss, see [`slow_start::completion_time`].
-    #[must_use]
     pub fn completion_time(&self, amount: Bytes) -> Duration {
         let iw = f64::from(self.iw);
         slow_start::completion_time(amount, self.rate, self.rtt, self.mss, iw, self.growth)

@@ -45,7 +45,6 @@ impl Default for Cubic {
 
 impl Cubic {
     /// Returns K: time from a loss at `w_max` segments until the curve regains it.
-    #[must_use]
     pub fn k(self, w_max: f64) -> Duration {
         Duration::from_secs_f64(self.k_seconds(w_max))
     }
@@ -55,21 +54,18 @@ impl Cubic {
     }
 
     /// Returns the curve: window in segments, `since` after a loss at `w_max`.
-    #[must_use]
     pub fn window(self, w_max: f64, since: Duration) -> f64 {
         let distance = since.as_secs_f64() - self.k_seconds(w_max);
         self.c * distance * distance * distance + w_max
     }
 
     /// Returns the segments per RTT by which the Reno-friendly estimate grows.
-    #[must_use]
     pub fn alpha(self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
 
     /// Returns the time after a loss at `w_max` until the window regains its size. By the curve or
     /// by the Reno-friendly estimate, whichever is earlier.
-    #[must_use]
     pub fn refill_time(self, w_max: f64, rtt: Duration) -> Duration {
         let rounds = w_max * (1.0 - self.beta) / self.alpha();
         let friendly = Duration::from_secs_f64(rounds * rtt.as_secs_f64());
@@ -77,20 +73,17 @@ impl Cubic {
     }
 
     /// Returns the mean window of the curve alone at loss probability `p`.
-    #[must_use]
     pub fn curve_window(self, rtt: Duration, p: Probability) -> f64 {
         self.scale() * libm::pow(rtt.as_secs_f64() / p.as_f64(), 0.75)
     }
 
     /// Returns the mean window at loss probability `p`, never below that of standard TCP.
-    #[must_use]
     pub fn mean_window(self, rtt: Duration, p: Probability) -> f64 {
         let reno = mean_window(MathisConstant::Rfc3649, p);
         self.curve_window(rtt, p).max(reno)
     }
 
     /// Returns the maximum loss probability with a mean window of `window` segments.
-    #[must_use]
     pub fn loss_budget(self, rtt: Duration, window: f64) -> Probability {
         let curve = rtt.as_secs_f64() * libm::pow(self.scale() / window, 4.0 / 3.0);
         let share = MathisConstant::Rfc3649.value() / window;

@@ -4,7 +4,6 @@
 //! quantiles are found by bisection.
 
 /// Returns the quantile of Student's t distribution at `p` of one half and above.
-#[must_use]
 pub fn t_quantile(p: f64, freedom: f64) -> f64 {
     debug_assert!(
         (0.5..1.0).contains(&p) && freedom > 0.0,
@@ -15,7 +14,6 @@ pub fn t_quantile(p: f64, freedom: f64) -> f64 {
 }
 
 /// Returns the two-sided tail probability of a t.
-#[must_use]
 pub fn t_two_tails(t: f64, freedom: f64) -> f64 {
     debug_assert!(
         freedom > 0.0,
@@ -26,7 +24,6 @@ pub fn t_two_tails(t: f64, freedom: f64) -> f64 {
 
 /// Returns the upper tail probability of an F. The second number of degrees of freedom may be
 /// infinite.
-#[must_use]
 pub fn f_tail(f: f64, above: f64, below: f64) -> f64 {
     debug_assert!(
         above > 0.0 && below > 0.0,

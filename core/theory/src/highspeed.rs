@@ -30,7 +30,6 @@ pub const HIGH_WINDOW: f64 = 83_000.0;
 pub const HIGH_DECREASE: f64 = 0.1;
 
 /// Returns the mean window in segments at loss probability `p`.
-#[must_use]
 pub fn mean_window(p: Probability) -> f64 {
     let standard = standard_window(MathisConstant::Rfc3649, p);
     if standard <= LOW_WINDOW {
@@ -40,7 +39,6 @@ pub fn mean_window(p: Probability) -> f64 {
 }
 
 /// Returns the maximum loss probability with a mean window of `window` segments.
-#[must_use]
 pub fn loss_budget(window: f64) -> Probability {
     if window <= LOW_WINDOW {
         let share = MathisConstant::Rfc3649.value() / window;
@@ -50,7 +48,6 @@ pub fn loss_budget(window: f64) -> Probability {
 }
 
 /// Returns b(w): the share by which a loss reduces the window.
-#[must_use]
 pub fn decrease(w: f64) -> f64 {
     let slope = (HIGH_DECREASE - 0.5) / libm::log(HIGH_WINDOW / LOW_WINDOW);
     let cut = slope * libm::log(w / LOW_WINDOW) + 0.5;
@@ -59,7 +56,6 @@ pub fn decrease(w: f64) -> f64 {
 }
 
 /// Returns a(w): segments by which the window grows per RTT.
-#[must_use]
 pub fn increase(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 1.0;
@@ -75,7 +71,6 @@ fn raw_increase(w: f64) -> f64 {
 
 /// Returns the RTTs between two losses at a mean window of `w` segments. It is 1/(w p(w)), and two
 /// thirds of the window where it is standard TCP.
-#[must_use]
 pub fn rounds_between_losses(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return w * 2.0 / 3.0;
@@ -86,7 +81,6 @@ pub fn rounds_between_losses(w: f64) -> f64 {
 /// Returns the RTTs in which the window grows from `from` to `to` segments without loss. It steps
 /// the recurrence w + a(w), which has no closed form. Of the last round only the needed share
 /// counts.
-#[must_use]
 pub fn rounds(from: f64, to: f64) -> f64 {
     if to == f64::INFINITY {
         return to;
@@ -106,7 +100,6 @@ pub fn rounds(from: f64, to: f64) -> f64 {
 }
 
 /// Returns the RTTs after a loss at `window` segments until it regains its size.
-#[must_use]
 pub fn rounds_after_loss(window: f64) -> f64 {
     rounds(window * (1.0 - decrease(window)), window)
 }

@@ -15,7 +15,6 @@
 pub const MAX_SSTHRESH: f64 = 100.0;
 
 /// Returns the RTTs in which the window grows from `iw` to `window` segments.
-#[must_use]
 pub fn rounds(window: f64, iw: f64, max_ssthresh: f64) -> f64 {
     let exponential = libm::log2(window.min(max_ssthresh) / iw).max(0.0);
     let start = max_ssthresh.max(iw);

@@ -52,7 +52,6 @@ impl MathisConstant {
     ];
 
     /// Returns the value.
-    #[must_use]
     pub fn value(self) -> f64 {
         match self {
             Self::Slides => 0.7,
@@ -67,14 +66,12 @@ impl MathisConstant {
 }
 
 /// Returns the mean window in segments at loss probability `p`; infinite without loss.
-#[must_use]
 pub fn mean_window(c: MathisConstant, p: Probability) -> f64 {
     c.value() / libm::sqrt(p.as_f64())
 }
 
 /// Returns the rate at loss probability `p`; [`Rate::MAX`] if unlimited. It is unlimited without
 /// loss or without delay.
-#[must_use]
 pub fn rate(c: MathisConstant, mss: Bytes, rtt: Duration, p: Probability) -> Rate {
     let bps = mean_window(c, p) * mss.as_bits_f64() / rtt.as_secs_f64();
     // `as` saturates at the largest rate.
@@ -83,7 +80,6 @@ pub fn rate(c: MathisConstant, mss: Bytes, rtt: Duration, p: Probability) -> Rat
 
 /// Returns the loss budget: the maximum loss probability at which `rate` is reached. It is at most
 /// one; the law exceeds one for windows below C.
-#[must_use]
 pub fn loss_budget(c: MathisConstant, mss: Bytes, rtt: Duration, rate: Rate) -> Probability {
     let window = segment_rate(rate, mss) * rtt.as_secs_f64();
     let share = c.value() / window;
@@ -91,14 +87,12 @@ pub fn loss_budget(c: MathisConstant, mss: Bytes, rtt: Duration, rate: Rate) -> 
 }
 
 /// Returns the segments between losses at loss probability `p`; infinite without loss.
-#[must_use]
 pub fn segments_between_losses(p: Probability) -> f64 {
     1.0 / p.as_f64()
 }
 
 /// Returns the time between losses; [`Duration::MAX`] without loss. Segments of `mss` bytes pass at
 /// `rate` and are lost with probability `p`.
-#[must_use]
 pub fn time_between_losses(p: Probability, mss: Bytes, rate: Rate) -> Duration {
     Duration::from_secs_f64(segments_between_losses(p) / segment_rate(rate, mss))
 }

@@ -73,7 +73,6 @@ impl Nested {
     /// Returns the components of observations in nested groups. `paths` has for each observation
     /// its group number at each level except the finest, coarsest first. `None` without
     /// observations, or if paths differ in length.
-    #[must_use]
     pub fn of(paths: &[Vec<usize>], values: &[f64]) -> Option<Self> {
         let depth = paths.first()?.len();
         if paths.len() != values.len() || paths.iter().any(|path| path.len() != depth) {
@@ -108,7 +107,6 @@ impl Nested {
     }
 
     /// Returns the variance of one observation: the sum over all levels.
-    #[must_use]
     pub fn total(&self) -> f64 {
         let known = self.levels.iter().flatten();
         known.map(|level| level.variance).sum()

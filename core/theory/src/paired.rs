@@ -58,32 +58,27 @@ impl PairedDifferences {
     }
 
     /// Number of pairs.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there is no pair yet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Natural logarithm of (2): the evidence that the center is above `center`.
-    #[must_use]
     pub fn evidence_above(&self, center: f64) -> f64 {
         evidence(self.0.iter().map(|difference| difference - center))
     }
 
     /// The evidence that the center is below `center`.
-    #[must_use]
     pub fn evidence_below(&self, center: f64) -> f64 {
         evidence(self.0.iter().map(|difference| center - difference))
     }
 
     /// Bounds of the center. Each is wrong at any time with a probability of at most `error`;
     /// `None`: there are too few pairs for a bound.
-    #[must_use]
     pub fn interval(&self, error: f64) -> Option<(f64, f64)> {
         let least = self.0.iter().copied().min_by(f64::total_cmp)?;
         let most = self.0.iter().copied().max_by(f64::total_cmp)?;
@@ -99,7 +94,6 @@ impl PairedDifferences {
 
     /// The median of the means of all two differences: an estimate of the center (Hodges and
     /// Lehmann 1963). `None` without pairs.
-    #[must_use]
     pub fn center(&self) -> Option<f64> {
         let pairs = self.0.iter().enumerate();
         let mut means: Vec<f64> = pairs

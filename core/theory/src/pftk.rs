@@ -40,7 +40,6 @@ pub struct Pftk {
 impl Pftk {
     /// Returns the segments per second by the full model. Without loss it is the limit of the
     /// window, or infinite.
-    #[must_use]
     pub fn full(&self, loss: Probability) -> f64 {
         let p = loss.as_f64();
         let rtt = self.rtt.as_secs_f64();
@@ -66,14 +65,12 @@ impl Pftk {
 
     /// Returns the segments per second by the simplified form; infinite without loss. The window
     /// limit is not part of it.
-    #[must_use]
     pub fn simplified(&self, p: Probability) -> f64 {
         self.simple(p, self.timeout_share_at(p).min(1.0))
     }
 
     /// Returns the segments per second by TFRC's equation, RFC 5348 section 3.1. Infinite without
     /// loss. The RFC recommends a `t0` of four RTTs and a `segments_per_ack` of one.
-    #[must_use]
     pub fn tfrc(&self, p: Probability) -> f64 {
         self.simple(p, self.timeout_share_at(p))
     }
@@ -91,21 +88,18 @@ impl Pftk {
     }
 
     /// Returns the full model's rate for segments of `mss` bytes.
-    #[must_use]
     pub fn rate(&self, mss: Bytes, p: Probability) -> Rate {
         Rate::from_bps((self.full(p) * mss.as_bits_f64() + 0.5) as u64)
     }
 }
 
 /// Returns E\[W\]: the mean window in segments at the end of a loss-free period.
-#[must_use]
 pub fn expected_window(p: f64, b: f64) -> f64 {
     let offset = (2.0 + b) / (3.0 * b);
     offset + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + offset * offset)
 }
 
 /// Returns Q(w): the share of loss indications at window `w` that are timeouts.
-#[must_use]
 pub fn timeout_share(p: f64, w: f64) -> f64 {
     // Three duplicate acknowledgments need a fourth segment.
     if w <= 3.0 {
@@ -122,7 +116,6 @@ pub fn timeout_share(p: f64, w: f64) -> f64 {
 }
 
 /// Returns f(p): the duration of a series of timeouts, relative to T0. The doubling ends at 64.
-#[must_use]
 pub fn backoff(p: f64) -> f64 {
     1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
 }

@@ -43,7 +43,6 @@ pub struct Responsiveness {
 }
 
 /// Returns the mean of the times up to the 95th percentile (nearest rank); `None` without any.
-#[must_use]
 pub fn trimmed_mean(times: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = times.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -53,7 +52,6 @@ pub fn trimmed_mean(times: &[f64]) -> Option<f64> {
 
 /// Returns the responsiveness for times in seconds: handshakes, requests on connections of their
 /// own, and those on connections with load. `None` without times of each kind.
-#[must_use]
 pub fn responsiveness(
     handshakes: &[f64],
     requests: &[f64],
@@ -70,7 +68,6 @@ pub fn responsiveness(
 }
 
 /// Whether the amounts of equal intervals are saturated: their last moving averages are stable.
-#[must_use]
 pub fn is_saturated(amounts: &[f64]) -> bool {
     let averages = amounts.windows(DISTANCE);
     let averages: Vec<f64> = averages

@@ -39,7 +39,6 @@ pub struct Summary {
 
 impl Summary {
     /// Summary of the finite values; `None` if there are none.
-    #[must_use]
     pub fn of(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<Self> {
         let mut sorted: Vec<f64> = values
             .into_iter()
@@ -64,7 +63,6 @@ impl Summary {
 
     /// Half the width of the mean's confidence interval, equation (1). `None` for fewer than two
     /// values.
-    #[must_use]
     pub fn half_width(&self, confidence: f64) -> Option<f64> {
         let df = self.n.checked_sub(1).filter(|df| *df > 0)? as f64;
         let t = t_quantile(0.5 + confidence / 2.0, df);
@@ -73,7 +71,6 @@ impl Summary {
 }
 
 /// Quantile of sorted values, linear between neighbors.
-#[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     debug_assert!(
         (0.0..=1.0).contains(&share) && !sorted.is_empty(),
@@ -91,13 +88,11 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 /// Returns the mean; `None` without values.
-#[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Returns the sample variance; 0 for fewer than two values.
-#[must_use]
 pub fn variance(values: &[f64]) -> f64 {
     let Some(mean) = mean(values).filter(|_| values.len() > 1) else {
         return 0.0;
@@ -108,7 +103,6 @@ pub fn variance(values: &[f64]) -> f64 {
 
 /// Returns the number of warm-up observations at the beginning, equation (2). `None`: there is no
 /// steady part, or there are fewer than 20 observations.
-#[must_use]
 pub fn warm_up(observations: &[f64]) -> Option<usize> {
     /// Number of observations per batch.
     const BATCH: usize = 5;

@@ -24,19 +24,16 @@ pub const INCREASE: f64 = 0.01;
 pub const DECREASE: f64 = 0.125;
 
 /// Returns the RTTs after a loss until the window regains its size.
-#[must_use]
 pub fn rounds_between_losses() -> f64 {
     -libm::log1p(-DECREASE) / libm::log1p(INCREASE)
 }
 
 /// Returns the mean window in segments at loss probability `p`.
-#[must_use]
 pub fn mean_window(p: Probability) -> f64 {
     mean_window_times_p() / p.as_f64()
 }
 
 /// Returns the maximum loss probability with a mean window of `window` segments.
-#[must_use]
 pub fn loss_budget(window: f64) -> Probability {
     clamped(mean_window_times_p() / window)
 }

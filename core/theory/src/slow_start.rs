@@ -26,20 +26,17 @@ impl Growth {
     pub const DELAYED_ACK: Self = Self(1.5);
 
     /// Returns the growth `factor`; `None` unless it is finite and above one.
-    #[must_use]
     pub fn try_new(factor: f64) -> Option<Self> {
         (factor > 1.0 && factor.is_finite()).then_some(Self(factor))
     }
 
     /// Returns the factor.
-    #[must_use]
     pub const fn factor(self) -> f64 {
         self.0
     }
 
     /// Returns the segments that one acknowledgment covers: b of the loss models. Each
     /// acknowledgment adds one segment of window.
-    #[must_use]
     pub fn segments_per_ack(self) -> f64 {
         1.0 / (self.0 - 1.0)
     }
@@ -47,20 +44,17 @@ impl Growth {
 
 /// Returns the RTTs in which the window grows from `iw` to `window` segments. Zero if it is that
 /// large already.
-#[must_use]
 pub fn rounds(window: f64, iw: f64, growth: Growth) -> f64 {
     (libm::log(window / iw) / libm::log(growth.0)).max(0.0)
 }
 
 /// Returns the number of RTTs with sending, up to the first of `window` segments. It includes that
 /// RTT: the integer above `rounds + 1`.
-#[must_use]
 pub fn sending_rounds(window: f64, iw: f64, growth: Growth) -> f64 {
     libm::ceil(rounds(window, iw, growth) + 1.0)
 }
 
 /// Returns the segments sent in the first `rounds` RTTs.
-#[must_use]
 pub fn segments_sent(rounds: f64, iw: f64, growth: Growth) -> f64 {
     iw * (libm::pow(growth.0, rounds) - 1.0) / (growth.0 - 1.0)
 }
@@ -68,7 +62,6 @@ pub fn segments_sent(rounds: f64, iw: f64, growth: Growth) -> f64 {
 /// Returns the time to send `amount` bytes over a path of `rate` and `rtt`. Without loss: in slow
 /// start until the path is full, then at `rate`. From the first segment sent to the last, without
 /// the handshake and the last half RTT.
-#[must_use]
 pub fn completion_time(
     amount: Bytes,
     rate: Rate,

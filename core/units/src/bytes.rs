@@ -13,19 +13,16 @@ impl Bytes {
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns an amount of `bytes` bytes.
-    #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
     /// Returns the amount as a plain number of bytes.
-    #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
     /// Returns the amount in bits, as a real number (for rates and printing).
-    #[must_use]
     pub const fn as_bits_f64(self) -> f64 {
         self.0 as f64 * 8.0
     }

@@ -56,7 +56,6 @@ impl<const BITS: u32> Histogram<BITS> {
     }
 
     /// A quantile: the middle of its step; `None` if nothing was counted.
-    #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let all: u64 = self.counts.iter().sum();
         let rank = libm::ceil(all as f64 * share.clamp(0.0, 1.0)) as u64;
@@ -65,7 +64,6 @@ impl<const BITS: u32> Histogram<BITS> {
     }
 
     /// The longest duration of the step that contains the one at this rank, counted from 1.
-    #[must_use]
     pub fn upper_bound(&self, rank: u64) -> Option<Duration> {
         let (low, width) = self.step_at(rank)?;
         Some(Duration::from_nanos((low + (width - 1)).min(self.max)))
@@ -81,13 +79,11 @@ impl<const BITS: u32> Histogram<BITS> {
     }
 
     /// The maximum.
-    #[must_use]
     pub const fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
 
     /// Whether nothing was counted.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }

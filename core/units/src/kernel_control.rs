@@ -9,7 +9,6 @@
 ///
 /// `bbr` is Linux's; the others are BBR from outside the kernel tree: versions 1 to 3 side by side
 /// (Google), `bbrplus` (a patch to version 1).
-#[must_use]
 pub fn is_rate_based(name: &str) -> bool {
     matches!(name, "bbr" | "bbr1" | "bbr2" | "bbr3" | "bbrplus")
 }

@@ -20,7 +20,6 @@ const EDIT: usize = 2;
 /// Returns the candidate nearest to `word`; `None` if none is near. Near is at most one edit for
 /// words of up to five letters, one in three letters for longer ones. The first of equally near
 /// candidates is returned.
-#[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // `nth` stops early: a long hostile word is never collected.
     if word.is_empty() || word.chars().nth(LONGEST).is_some() {

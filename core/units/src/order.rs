@@ -16,13 +16,11 @@ pub struct Order {
 
 impl Order {
     /// Returns the identity.
-    #[must_use]
     pub const fn written(count: u64) -> Self {
         Self { count, half: None }
     }
 
     /// Returns the random permutation of a seed.
-    #[must_use]
     pub const fn random(count: u64, seed: u64) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let half = bits.div_ceil(2);
@@ -34,7 +32,6 @@ impl Order {
     }
 
     /// Returns the number at a place.
-    #[must_use]
     pub fn at(&self, place: u64) -> u64 {
         debug_assert!(
             place < self.count,

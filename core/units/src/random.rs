@@ -40,7 +40,6 @@ pub struct Stream(Pcg64);
 
 impl Stream {
     /// Returns the stream of `purpose` inside the element with this name.
-    #[must_use]
     pub fn new(seed: u64, name: &str, purpose: u64) -> Self {
         let key = key(seed, name, purpose);
         let word = |i: u64| u128::from(mix(key.wrapping_add(i.wrapping_mul(GOLDEN))));
@@ -93,7 +92,6 @@ const fn absorb(key: u64, word: u64) -> u64 {
 }
 
 /// Scrambles a word: each bit of the result depends on all bits of `z`.
-#[must_use]
 pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

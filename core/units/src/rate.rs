@@ -13,14 +13,12 @@ impl Rate {
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns a rate of `bps` bits per second.
-    #[must_use]
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
     /// Returns the rate of `amount` in `span`, rounded down. Zero for an empty span; saturates at
     /// [`Rate::MAX`].
-    #[must_use]
     pub fn from_amount(amount: Bytes, span: Duration) -> Self {
         if span.is_zero() {
             return Self::ZERO;
@@ -31,14 +29,12 @@ impl Rate {
     }
 
     /// Returns the rate in bits per second.
-    #[must_use]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
     /// Returns the time for `amount`; infinite at rate zero. It is rounded up to the nanosecond so
     /// that a link never carries more than its rate.
-    #[must_use]
     pub fn time_for(self, amount: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -53,7 +49,6 @@ impl Rate {
     }
 
     /// Returns the bytes transferred in `span`, rounded down; saturates at [`Bytes::MAX`].
-    #[must_use]
     pub fn amount_in(self, span: Duration) -> Bytes {
         let bit_ns = u128::from(self.0) * u128::from(span.as_nanos());
         Bytes::new(u64::try_from(bit_ns / 8_000_000_000).unwrap_or(u64::MAX))

@@ -17,26 +17,22 @@ impl Instant {
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
     /// Returns the instant `ns` nanoseconds after zero.
-    #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
     /// Returns the nanoseconds since zero.
-    #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Returns the time since `earlier`; zero if `earlier` is in fact later. That happens between
     /// two clocks and must not end a run.
-    #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
     /// Returns the seconds since zero, for printing only.
-    #[must_use]
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -53,63 +49,53 @@ impl Duration {
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns a duration of `ns` nanoseconds.
-    #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
     /// Returns a duration of `us` microseconds.
-    #[must_use]
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
     /// Returns a duration of `ms` milliseconds.
-    #[must_use]
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
     /// Returns a duration of `s` seconds.
-    #[must_use]
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
     /// Returns a duration of `s` seconds, rounded to the nearest nanosecond. Negative and NaN give
     /// zero; saturates at [`Duration::MAX`].
-    #[must_use]
     pub fn from_secs_f64(s: f64) -> Self {
         // `as` saturates and maps NaN to zero, as required.
         Self((s * 1e9 + 0.5) as u64)
     }
 
     /// Returns the duration in nanoseconds.
-    #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Returns the duration in whole microseconds, rounded down.
-    #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
     /// Returns the duration in whole milliseconds, rounded down.
-    #[must_use]
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
     /// Returns the duration in seconds.
-    #[must_use]
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// Returns whether the duration is zero.
-    #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

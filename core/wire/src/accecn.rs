@@ -25,7 +25,6 @@ pub enum AccEcnOrder {
 
 impl AccEcnOrder {
     /// Returns the ECN field that each counter counts, in order (RFC 9768 figure 4).
-    #[must_use]
     pub const fn counts(self) -> [Ecn; 3] {
         match self {
             Self::Ect0First => [Ecn::Ect0, Ecn::Ce, Ecn::Ect1],
@@ -48,7 +47,6 @@ impl AccEcn {
 
     /// Creates the option with the first `fields` of `order`, at most three. Of each counter the 24
     /// low bits are sent (RFC 9768 section 3.2.3.1).
-    #[must_use]
     pub fn new(order: AccEcnOrder, fields: &[u32]) -> Self {
         debug_assert!(
             fields.len() <= 3,
@@ -82,26 +80,22 @@ impl AccEcn {
     }
 
     /// Returns the order of the counters.
-    #[must_use]
     pub const fn order(&self) -> AccEcnOrder {
         self.order
     }
 
     /// Returns the fields that are present.
-    #[must_use]
     pub fn fields(&self) -> &[u32] {
         &self.fields[..usize::from(self.len)]
     }
 
     /// Returns the field that counts octets received with that mark, if present.
-    #[must_use]
     pub fn field(&self, counts: Ecn) -> Option<u32> {
         let place = self.order.counts().iter().position(|ecn| *ecn == counts)?;
         self.fields().get(place).copied()
     }
 
     /// Returns the kind of the option.
-    #[must_use]
     pub const fn kind(&self) -> u8 {
         match self.order {
             AccEcnOrder::Ect0First => option_kind::ACCECN_0,
@@ -111,7 +105,6 @@ impl AccEcn {
 
     /// Returns the number of octets of the option without padding: 2, 5, 8 or 11.
     #[inline]
-    #[must_use]
     pub const fn wire_len(&self) -> usize {
         2 + 3 * self.len as usize
     }

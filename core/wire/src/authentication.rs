@@ -26,7 +26,6 @@ impl Authentication {
     pub const LONGEST_MAC: usize = 16;
 
     /// Creates an option with this MAC; `None` if it is too long.
-    #[must_use]
     pub fn new(key_id: u8, r_next_key_id: u8, mac: &[u8]) -> Option<Self> {
         let mut option = Self {
             key_id,
@@ -39,7 +38,6 @@ impl Authentication {
     }
 
     /// Returns the message authentication code.
-    #[must_use]
     pub fn mac(&self) -> &[u8] {
         &self.mac[..usize::from(self.mac_len)]
     }
@@ -60,7 +58,6 @@ impl Authentication {
 
 /// Returns the place of the authentication option in a segment's octets. Kind and length are
 /// included. `None` if there is none or the options cannot be read.
-#[must_use]
 pub fn authentication_place(segment: &[u8]) -> Option<Range<usize>> {
     let words = usize::from(segment.get(12)? >> 4);
     let header = segment.get(..4 * words)?;

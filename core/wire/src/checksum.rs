@@ -28,7 +28,6 @@ pub struct Checksum {
 
 impl Checksum {
     /// Creates a sum of no octets.
-    #[must_use]
     pub const fn new() -> Self {
         Self { sum: 0, odd: false }
     }
@@ -36,7 +35,6 @@ impl Checksum {
     /// Sums the pseudo header of a segment between `endpoints`. `len` is the segment's length in
     /// octets, TCP header included.
     #[inline]
-    #[must_use]
     pub const fn pseudo_header(endpoints: &Endpoints, len: u32) -> Self {
         let addresses = match endpoints {
             Endpoints::V4 { src, dst } => {
@@ -93,14 +91,12 @@ impl Checksum {
 
     /// Returns the checksum field: the complement of the sum, as for `u16::to_be_bytes`.
     #[inline]
-    #[must_use]
     pub const fn finish(self) -> u16 {
         !fold(self.sum).swap_bytes()
     }
 
     /// Whether the checksum over the octets, checksum field included, is correct.
     #[inline]
-    #[must_use]
     pub const fn is_valid(self) -> bool {
         self.finish() == 0
     }

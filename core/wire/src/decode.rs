@@ -144,7 +144,6 @@ pub fn decode_header<P: Default>(octets: &[u8]) -> Result<(Segment<P>, usize), D
 
 /// Whether the checksum of `octets`, a whole segment between `endpoints`, is correct.
 #[inline]
-#[must_use]
 pub fn verify_checksum(endpoints: &Endpoints, octets: &[u8]) -> bool {
     let Ok(len) = u32::try_from(octets.len()) else {
         return false;

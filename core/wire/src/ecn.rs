@@ -20,7 +20,6 @@ pub enum Ecn {
 
 impl Ecn {
     /// Returns the codepoint in the low two bits of `octet`.
-    #[must_use]
     pub const fn from_bits(octet: u8) -> Self {
         match octet & 3 {
             0 => Self::NotEct,
@@ -31,13 +30,11 @@ impl Ecn {
     }
 
     /// Returns the codepoint as two bits.
-    #[must_use]
     pub const fn bits(self) -> u8 {
         self as u8
     }
 
     /// Whether a queue may mark the packet instead of dropping it.
-    #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }

@@ -15,7 +15,6 @@ const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + MAX_OPTIONS_LEN;
 impl<P> Segment<P> {
     /// Returns the number of octets of the TCP header, options and their padding included.
     #[inline]
-    #[must_use]
     pub const fn header_len(&self) -> usize {
         FIXED_HEADER_LEN + self.options.wire_len()
     }

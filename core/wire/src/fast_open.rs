@@ -33,7 +33,6 @@ impl FastOpenCookie {
 
     /// Creates a cookie of these octets, or a request if there are none. `None` if a cookie cannot
     /// have this length.
-    #[must_use]
     pub fn new(octets: &[u8]) -> Option<Self> {
         let legal = octets.is_empty()
             || ((Self::SHORTEST..=Self::LONGEST).contains(&octets.len())
@@ -66,19 +65,16 @@ impl FastOpenCookie {
     }
 
     /// Whether it has the experimental form (kind 254).
-    #[must_use]
     pub const fn is_experimental(&self) -> bool {
         self.experimental
     }
 
     /// Whether this requests a cookie.
-    #[must_use]
     pub const fn is_request(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the octets of the cookie.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
     }

@@ -33,44 +33,37 @@ impl Flags {
 
     /// Returns the flags whose ACE field is `count` modulo 8. AE is its highest bit, ECE its lowest
     /// (RFC 9768 section 3.2.2).
-    #[must_use]
     pub const fn from_ace(count: u8) -> Self {
         Self((count as u16 & 7) << 6)
     }
 
     /// Returns the ACE field.
-    #[must_use]
     pub const fn ace(self) -> u8 {
         (self.0 >> 6) as u8 & 7
     }
 
     /// Returns the flags with these header bits; bits above AE are dropped.
-    #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & 0x1ff)
     }
 
     /// Returns the header bits.
-    #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
     /// Returns the sequence numbers they occupy: one each for SYN and FIN. RFC 9293 section 3.4.
     #[inline]
-    #[must_use]
     pub const fn seq_len(self) -> u32 {
         self.contains(Self::SYN) as u32 + self.contains(Self::FIN) as u32
     }
 
     /// Whether every bit of `other` is set.
-    #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
     /// Whether any bit of `other` is set.
-    #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }

@@ -39,7 +39,6 @@ impl Octets {
     pub const MAX_PIECES: usize = 16;
 
     /// Returns an empty run.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             head: Bytes::new(),
@@ -57,7 +56,6 @@ impl Octets {
     }
 
     /// Returns all bytes in one piece, which copies only if there are several.
-    #[must_use]
     pub fn into_bytes(self) -> Bytes {
         if self.more.is_none() {
             return self.head;

@@ -19,7 +19,6 @@ pub enum IpVersion {
 
 impl IpVersion {
     /// Returns the number of octets of its header without options or extensions.
-    #[must_use]
     pub const fn header_len(self) -> u32 {
         match self {
             Self::V4 => 20,
@@ -29,7 +28,6 @@ impl IpVersion {
 
     /// Returns the minimum MTU of a link (RFC 791, RFC 8200 section 5). No estimate of a path may
     /// fall below it (RFC 1191 section 3, RFC 8201 section 4).
-    #[must_use]
     pub const fn least_mtu(self) -> u32 {
         match self {
             Self::V4 => 68,
@@ -38,7 +36,6 @@ impl IpVersion {
     }
 
     /// Returns the MSS of a peer whose SYN has no MSS option (RFC 9293 MUST-15).
-    #[must_use]
     pub const fn default_mss(self) -> u32 {
         match self {
             Self::V4 => 536,
@@ -79,7 +76,6 @@ pub enum IcmpKind {
 impl IcmpKind {
     /// Reads an ICMP message of this type and code; `None` if it reports no error. RFC 792, RFC
     /// 1191, RFC 1812; `mtu` is the low half of its second word.
-    #[must_use]
     pub const fn from_v4(type_: u8, code: u8, mtu: u16) -> Option<Self> {
         Some(match (type_, code) {
             (3, 1 | 7 | 8 | 12) => Self::HostUnreachable,
@@ -98,7 +94,6 @@ impl IcmpKind {
 
     /// Reads an ICMPv6 message (RFC 4443 section 3); `None` if it is not an error. `mtu` is its
     /// second word.
-    #[must_use]
     pub const fn from_v6(type_: u8, code: u8, mtu: u32) -> Option<Self> {
         Some(match (type_, code) {
             (1, 1 | 5 | 6) => Self::Prohibited,
@@ -114,7 +109,6 @@ impl IcmpKind {
 
     /// Whether a retry is futile: the hard errors of RFC 9293 section 3.9.2.2. All others are soft,
     /// or have another meaning.
-    #[must_use]
     pub const fn is_hard(self) -> bool {
         matches!(
             self,

@@ -41,7 +41,6 @@ pub enum Endpoints {
 
 impl Endpoints {
     /// Returns the endpoints `src` and `dst`; `None` if their families differ.
-    #[must_use]
     pub const fn new(src: IpAddr, dst: IpAddr) -> Option<Self> {
         match (src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => Some(Self::V4 { src, dst }),
@@ -51,7 +50,6 @@ impl Endpoints {
     }
 
     /// Returns the source address.
-    #[must_use]
     pub const fn src(&self) -> IpAddr {
         match *self {
             Self::V4 { src, .. } => IpAddr::V4(src),
@@ -60,7 +58,6 @@ impl Endpoints {
     }
 
     /// Returns the destination address.
-    #[must_use]
     pub const fn dst(&self) -> IpAddr {
         match *self {
             Self::V4 { dst, .. } => IpAddr::V4(dst),
@@ -79,7 +76,6 @@ impl Endpoints {
 
     /// Returns the number of octets of the IP header between these endpoints.
     #[inline]
-    #[must_use]
     pub const fn header_len(&self) -> usize {
         match self {
             Self::V4 { .. } => IPV4_HEADER_LEN,
@@ -108,7 +104,6 @@ pub struct IpHeader {
 impl IpHeader {
     /// Creates the header that a common kernel uses for TCP between `endpoints`. TTL 64, don't
     /// fragment, everything else zero.
-    #[must_use]
     pub const fn new(endpoints: Endpoints) -> Self {
         Self {
             endpoints,

@@ -85,13 +85,11 @@ impl SackBlocks {
     }
 
     /// Returns the number of blocks.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
     /// Whether there is no block.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -107,7 +105,6 @@ impl SackBlocks {
     }
 
     /// Returns the blocks in wire order.
-    #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..self.len()]
     }
@@ -161,7 +158,6 @@ struct Rare {
 impl Options {
     /// Returns the Fast Open cookie or request (only on SYN).
     #[inline]
-    #[must_use]
     pub fn fast_open(&self) -> Option<FastOpenCookie> {
         self.rare.0.as_ref()?.fast_open
     }
@@ -173,7 +169,6 @@ impl Options {
 
     /// Returns the authentication option.
     #[inline]
-    #[must_use]
     pub fn authentication(&self) -> Option<Authentication> {
         self.rare.0.as_ref()?.authentication
     }
@@ -185,7 +180,6 @@ impl Options {
 
     /// Returns the user timeout.
     #[inline]
-    #[must_use]
     pub fn user_timeout(&self) -> Option<UserTimeout> {
         self.rare.0.as_ref()?.user_timeout
     }
@@ -197,14 +191,12 @@ impl Options {
 
     /// Returns whether there may be any of the options that few segments carry.
     #[inline]
-    #[must_use]
     pub const fn has_rare(&self) -> bool {
         self.rare.0.is_some()
     }
 
     /// Returns the request to the routers of the path.
     #[inline]
-    #[must_use]
     pub fn router_request(&self) -> Option<RouterRequest> {
         self.rare.0.as_ref()?.router_request
     }
@@ -216,7 +208,6 @@ impl Options {
 
     /// Returns the reply of the routers of the path.
     #[inline]
-    #[must_use]
     pub fn router_reply(&self) -> Option<RouterReply> {
         self.rare.0.as_ref()?.router_reply
     }
@@ -250,7 +241,6 @@ impl Options {
     /// multiple of four. More than [`MAX_OPTIONS_LEN`] means that they do not fit a segment in any
     /// packing, see [`crate::EncodeError`].
     #[inline]
-    #[must_use]
     pub const fn wire_len(&self) -> usize {
         let aligned = self.aligned_len();
         if aligned <= MAX_OPTIONS_LEN {

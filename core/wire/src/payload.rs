@@ -30,7 +30,6 @@ pub trait Payload: Clone + Debug + Default {
     /// # Panics
     /// May panic when `end` exceeds the length or `start` exceeds `end`.
     #[inline]
-    #[must_use]
     fn slice(&self, start: usize, end: usize) -> Self {
         let mut front = self.clone();
         if end < front.len() {
@@ -70,7 +69,6 @@ pub trait Payload: Clone + Debug + Default {
 
     /// Joins pieces into one, copying if necessary. Used if one segment spans several writes of the
     /// application.
-    #[must_use]
     fn concat(pieces: &[Self]) -> Self;
 }
 

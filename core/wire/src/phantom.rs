@@ -25,7 +25,6 @@ const fn word(index: u64) -> u64 {
 }
 
 /// Returns the octet at `offset` of every phantom stream.
-#[must_use]
 pub const fn phantom_octet(offset: u64) -> u8 {
     word(offset / 8).to_le_bytes()[(offset % 8) as usize]
 }

@@ -91,7 +91,6 @@ impl RouterRequest {
     pub const OPTION_LEN: usize = 16;
 
     /// Returns the RTT; `None` while unknown.
-    #[must_use]
     pub const fn rtt(&self) -> Option<Duration> {
         match self.rtt_us {
             0 => None,
@@ -160,7 +159,6 @@ impl RouterRequest {
     }
 
     /// Returns the reply of the routers; `None` if none has answered.
-    #[must_use]
     pub fn reply(&self) -> Option<RouterReply> {
         self.is_answered.then_some(match self.scheme {
             RequestScheme::Xcp { feedback, .. } => RouterReply::Xcp(feedback),

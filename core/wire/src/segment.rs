@@ -51,7 +51,6 @@ pub struct Segment<P = Octets> {
 impl<P> Segment<P> {
     /// Returns the segment with its payload converted by `convert`.
     #[inline]
-    #[must_use]
     pub fn map_payload<Q>(self, convert: impl FnOnce(P) -> Q) -> Segment<Q> {
         Segment {
             src_port: self.src_port,
@@ -73,20 +72,17 @@ impl<P> Segment<P> {
 
 impl<P: Payload> Segment<P> {
     /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
-    #[must_use]
     pub fn seq_len(&self) -> u32 {
         self.payload.len() as u32 + self.flags.seq_len()
     }
 
     /// Returns the sequence number after the last one this segment occupies.
-    #[must_use]
     pub fn seq_end(&self) -> SeqNumber {
         self.seq + self.seq_len()
     }
 
     /// Returns the number of wire segments: 1, or more for a super-segment.
     #[inline]
-    #[must_use]
     pub fn wire_segments(&self) -> usize {
         let size = usize::from(self.segment_size);
         let len = self.payload.len();

@@ -11,31 +11,26 @@ pub struct SeqNumber(u32);
 
 impl SeqNumber {
     /// Returns the sequence number with this value on the wire.
-    #[must_use]
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
     /// Returns the value on the wire.
-    #[must_use]
     pub const fn as_u32(self) -> u32 {
         self.0
     }
 
     /// Returns the signed distance `self - other` modulo 2^32.
-    #[must_use]
     pub const fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }
 
     /// Whether `self` comes before `other`.
-    #[must_use]
     pub const fn is_before(self, other: Self) -> bool {
         self.distance_from(other) < 0
     }
 
     /// Whether `self` comes after `other`.
-    #[must_use]
     pub const fn is_after(self, other: Self) -> bool {
         self.distance_from(other) > 0
     }

@@ -14,7 +14,6 @@ impl UserTimeout {
 
     /// Returns the shortest timeout of the option that is at least `seconds`. Exact up to 9 hours,
     /// to the minute up to 22 days, which is the maximum.
-    #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         if seconds == 0 {
             return Self(1);
@@ -44,7 +43,6 @@ impl UserTimeout {
     }
 
     /// Returns the timeout in seconds.
-    #[must_use]
     pub const fn seconds(self) -> u64 {
         let value = (self.0 & !MINUTES) as u64;
         let unit = if self.0 & MINUTES == 0 { 1 } else { 60 };

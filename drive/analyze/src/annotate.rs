@@ -9,7 +9,6 @@
 //! about no packet is not copied: names of hosts, secrets for decryption, frame check sequences.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Write;
 use std::vec;
 
@@ -45,46 +44,17 @@ pub struct Annotated {
 }
 
 /// Why a capture was not annotated.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum AnnotateError {
     /// The capture cannot be read again.
-    Read(Error),
+    #[error(transparent)]
+    Read(#[from] Error),
     /// The copy cannot be written.
-    Write(CaptureError),
+    #[error(transparent)]
+    Write(#[from] CaptureError),
     /// The capture consists of printed packets, which lack parts of real ones.
+    #[error("printed packets lack parts of real ones")]
     Printed,
-}
-
-impl fmt::Display for AnnotateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => error.fmt(f),
-            Self::Write(error) => error.fmt(f),
-            Self::Printed => f.write_str("printed packets lack parts of real ones"),
-        }
-    }
-}
-
-impl std::error::Error for AnnotateError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(error) => error.source(),
-            Self::Write(error) => error.source(),
-            Self::Printed => None,
-        }
-    }
-}
-
-impl From<Error> for AnnotateError {
-    fn from(error: Error) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl From<CaptureError> for AnnotateError {
-    fn from(error: CaptureError) -> Self {
-        Self::Write(error)
-    }
 }
 
 /// Copies a capture to `out` with comments about these connections. `summary` is the comment of the

@@ -68,31 +68,26 @@ impl Capture {
     }
 
     /// Returns its source.
-    #[must_use]
     pub const fn source(&self) -> &Source {
         &self.source
     }
 
     /// Returns the name of its source.
-    #[must_use]
     pub fn name(&self) -> String {
         self.source.name()
     }
 
     /// Returns its format, number of packets, and notes on what was not read.
-    #[must_use]
     pub const fn info(&self) -> &CaptureInfo {
         &self.info
     }
 
     /// Returns the number of TCP segments that were analyzed.
-    #[must_use]
     pub const fn segments(&self) -> u64 {
         self.segments
     }
 
     /// Returns its connections.
-    #[must_use]
     pub const fn connections(&self) -> &Connections {
         &self.connections
     }
@@ -101,7 +96,6 @@ impl Capture {
     /// data are left out.
     ///
     /// Connections whose state was not [held](Options::held) are read again, thousands in one pass.
-    #[must_use]
     pub const fn diagnoses(&self, indices: Vec<usize>) -> Diagnoses<'_> {
         Diagnoses::new(self, self.threads, indices)
     }
@@ -117,7 +111,6 @@ impl Capture {
     }
 
     /// Returns the unit of its times in nanoseconds: 1000 or 1.
-    #[must_use]
     pub const fn time_unit_ns(&self) -> u64 {
         self.unit.as_nanos()
     }

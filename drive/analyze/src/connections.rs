@@ -54,13 +54,11 @@ impl Connections {
     }
 
     /// Returns the number of connections.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.places.len()
     }
 
     /// Returns whether there are no connections.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -95,14 +93,12 @@ impl Connections {
     /// Returns the table with the counts of a connection, and its index in that table.
     ///
     /// Each thread has filled a separate table.
-    #[must_use]
     pub fn table_of(&self, index: usize) -> Option<(&FlowTable, usize)> {
         let (watcher, place) = self.at(index)?;
         Some((watcher.table(), place))
     }
 
     /// Returns the counts of a connection.
-    #[must_use]
     pub fn connection(&self, index: usize) -> Option<&Connection> {
         let (table, place) = self.table_of(index)?;
         table.connection(place)
@@ -121,41 +117,35 @@ impl Connections {
     ///
     /// Each call computes it again, since a capture may have more connections than fit in memory as
     /// diagnoses.
-    #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
         let (watcher, place) = self.at(index)?;
         watcher.diagnose(place)
     }
 
     /// Returns the side that sent more data.
-    #[must_use]
     pub fn sender(&self, index: usize) -> Option<Side> {
         let (watcher, place) = self.at(index)?;
         watcher.sender(place)
     }
 
     /// Returns where the data of this side was captured, and the segment size there.
-    #[must_use]
     pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let (watcher, place) = self.at(index)?;
         watcher.capture_context(place, side)
     }
 
     /// Returns the unique bytes of a connection, in the direction that has more.
-    #[must_use]
     pub fn data_bytes(&self, index: usize) -> u64 {
         self.connection(index).map_or(0, data_bytes)
     }
 
     /// Returns the connections that carried data, in the order of their first packets.
-    #[must_use]
     pub fn with_data(&self) -> Vec<usize> {
         let all = 0..self.len();
         all.filter(|index| self.data_bytes(*index) > 0).collect()
     }
 
     /// Returns what became of a connection that carried no data; `None` if it carried some.
-    #[must_use]
     pub fn no_data(&self, index: usize) -> Option<NoData<'_>> {
         let (watcher, place) = self.at(index)?;
         watcher.no_data(place)
@@ -163,7 +153,6 @@ impl Connections {
 
     /// Returns what became of the connections without data: of each kind the indices, the kind with
     /// most connections first.
-    #[must_use]
     pub fn without_data(&self) -> Vec<(NoDataKind, Vec<usize>)> {
         let mut kinds: BTreeMap<NoDataKind, Vec<usize>> = BTreeMap::new();
         for index in 0..self.len() {
@@ -177,7 +166,6 @@ impl Connections {
     }
 
     /// Returns the connections that carried data, largest first.
-    #[must_use]
     pub fn largest_first(&self) -> Vec<usize> {
         let mut all = self.with_data();
         all.sort_by_key(|index| (Reverse(self.data_bytes(*index)), *index));

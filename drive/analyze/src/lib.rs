@@ -139,13 +139,11 @@ pub fn analyze(files: &[Source], options: &Options<'_>) -> Result<Analysis, Erro
 
 impl Analysis {
     /// Returns the captures, in the order of the sources.
-    #[must_use]
     pub fn captures(&self) -> &[Capture] {
         &self.captures
     }
 
     /// Returns the joint diagnoses of connections that are in both captures.
-    #[must_use]
     pub fn pairs(&self) -> &[PairedDiagnosis] {
         &self.pairs
     }
@@ -170,7 +168,6 @@ impl Analysis {
 
     /// Returns the slices of a connection's time, for graders and for fitting weights. With two
     /// joined captures they are from both.
-    #[must_use]
     pub fn slices(&self, answer: &Answer) -> Option<Slices> {
         let connections = self.captures[answer.capture].connections();
         let (watcher, index) = connections.at(answer.connection)?;

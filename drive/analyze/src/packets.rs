@@ -23,13 +23,11 @@ impl Default for Analyzer {
 
 impl Analyzer {
     /// Returns an analyzer without packets.
-    #[must_use]
     pub fn new() -> Self {
         Self::with_window_scales(WindowScales::default())
     }
 
     /// Returns an analyzer that knows window scales of connections that begin without a SYN.
-    #[must_use]
     pub fn with_window_scales(window_scales: WindowScales) -> Self {
         let watcher = Watcher::new(seed()).with_window_scales(window_scales);
         Self {
@@ -53,26 +51,22 @@ impl Analyzer {
     }
 
     /// Returns the number of packets analyzed.
-    #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Returns the connections so far.
-    #[must_use]
     pub const fn connections(&self) -> &Connections {
         &self.connections
     }
 
     /// Returns the connections after the last packet.
-    #[must_use]
     pub fn finish(self) -> Connections {
         self.connections
     }
 }
 
 /// Analyzes packets that are in memory, numbered from 1.
-#[must_use]
 pub fn analyze_packets(packets: impl IntoIterator<Item = Observed>) -> Connections {
     let mut analyzer = Analyzer::new();
     for packet in packets {

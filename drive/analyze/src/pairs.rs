@@ -29,7 +29,6 @@ pub struct ConnectionKey {
 
 impl ConnectionKey {
     /// Returns the key of a connection, and whether its client is the second endpoint.
-    #[must_use]
     pub fn of(table: &FlowTable, index: usize) -> Option<(Self, bool)> {
         let sorted = |connection: &Connection| {
             let [client, server] = Side::BOTH.map(|side| connection.endpoint(side));

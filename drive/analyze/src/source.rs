@@ -34,19 +34,16 @@ enum Origin {
 
 impl Source {
     /// Returns the file at `path`: pcap, pcapng or printed packets; plain, gzip or zstd.
-    #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::of(Origin::File(path.into()))
     }
 
     /// Returns standard input, which can be read once.
-    #[must_use]
     pub const fn standard_input() -> Self {
         Self::of(Origin::StandardInput)
     }
 
     /// Returns the file at `path`, or standard input if that is `-`.
-    #[must_use]
     pub fn named(path: &Path) -> Self {
         if path.as_os_str() == "-" {
             Self::standard_input()
@@ -56,7 +53,6 @@ impl Source {
     }
 
     /// Returns a capture in memory under a name of the caller's choice.
-    #[must_use]
     pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::of(Origin::Bytes {
             name: name.into(),
@@ -137,7 +133,6 @@ impl Source {
     }
 
     /// Returns its name: its path, or `-` for standard input.
-    #[must_use]
     pub fn name(&self) -> String {
         match &self.origin {
             Origin::File(path) => path.display().to_string(),
@@ -147,7 +142,6 @@ impl Source {
     }
 
     /// Returns whether it can be read once only.
-    #[must_use]
     pub fn is_read_once(&self) -> bool {
         match &self.origin {
             Origin::File(path) => is_pipe(path),

@@ -342,7 +342,6 @@ pub struct CaptureInfo {
 
 impl CaptureInfo {
     /// Returns why packets were not analyzed, with counts, most frequent first.
-    #[must_use]
     pub fn unread(&self) -> Vec<(Reason, u64)> {
         let not_read = self
             .notes
@@ -352,7 +351,6 @@ impl CaptureInfo {
     }
 
     /// Returns the number of packets not analyzed.
-    #[must_use]
     pub fn unread_packets(&self) -> u64 {
         self.unread().iter().map(|(_, count)| count).sum()
     }

@@ -43,7 +43,6 @@ pub struct Interface {
 impl Interface {
     /// Returns an interface of bare IP packets with the default snap length that keeps
     /// super-segments.
-    #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -74,13 +73,11 @@ pub struct InterfaceId(u32);
 
 impl InterfaceId {
     /// Returns the interface with that index, counted from 0.
-    #[must_use]
     pub const fn from_index(index: u32) -> Self {
         Self(index)
     }
 
     /// Returns the index, counted from 0.
-    #[must_use]
     pub const fn index(self) -> u32 {
         self.0
     }

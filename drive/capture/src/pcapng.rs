@@ -257,7 +257,6 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     /// Returns the number of packets written.
-    #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets
     }

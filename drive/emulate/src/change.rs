@@ -44,24 +44,15 @@ pub struct Changed {
 }
 
 /// Why a change was not made.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OrderError {
     /// There is no such hop, or the configuration is invalid.
+    #[error("a hop cannot be so: {0}")]
     Hop(ConfigError),
     /// The path has stopped.
+    #[error("the path carries no packets any more")]
     Stopped,
 }
-
-impl std::fmt::Display for OrderError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Hop(error) => write!(f, "a hop cannot be so: {error}"),
-            Self::Stopped => f.write_str("the path carries no packets any more"),
-        }
-    }
-}
-
-impl std::error::Error for OrderError {}
 
 /// Requests to the path's thread, and the changes made so far.
 #[derive(Default, Debug)]

@@ -85,7 +85,6 @@ impl Device {
     }
 
     /// Returns the counters.
-    #[must_use]
     pub fn counters(&self) -> DeviceCounters {
         DeviceCounters {
             writes: self.written.taken,
@@ -102,7 +101,6 @@ impl Device {
     }
 
     /// Returns the bytes of memory for packets read.
-    #[must_use]
     pub const fn memory(&self) -> usize {
         self.slabs.allocated()
     }
@@ -134,7 +132,6 @@ impl Device {
     }
 
     /// Returns the best number of packets for one call of [`Device::write`].
-    #[must_use]
     pub const fn batch(&self) -> usize {
         if self.writer.is_batching() { BATCH } else { 1 }
     }

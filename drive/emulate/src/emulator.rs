@@ -3,7 +3,6 @@
 //! All addresses are inside the namespaces, which are not connected to the machine's network. When
 //! the value is dropped, or the process ends in whatever way, devices and namespaces are gone.
 
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
@@ -47,7 +46,6 @@ pub struct Addresses {
 
 impl Addresses {
     /// Returns the addresses of `side`.
-    #[must_use]
     pub const fn of(side: Side) -> Self {
         let host = match side {
             Side::Client => 1,
@@ -119,40 +117,17 @@ pub enum End {
 }
 
 /// Why an emulator cannot run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
     /// Namespaces or devices could not be created.
-    Setup(SetupError),
+    #[error("{0}")]
+    Setup(#[from] SetupError),
     /// The configuration of a hop is invalid.
-    Hop(ConfigError),
+    #[error("a hop cannot be: {0}")]
+    Hop(#[source] ConfigError),
     /// The path stopped: a device is gone.
-    Stopped(io::Error),
-}
-
-impl fmt::Display for EmulatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Setup(error) => error.fmt(f),
-            Self::Hop(error) => write!(f, "a hop cannot be: {error}"),
-            Self::Stopped(error) => write!(f, "the path stopped: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for EmulatorError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Setup(error) => Some(error),
-            Self::Hop(error) => Some(error),
-            Self::Stopped(error) => Some(error),
-        }
-    }
-}
-
-impl From<SetupError> for EmulatorError {
-    fn from(error: SetupError) -> Self {
-        Self::Setup(error)
-    }
+    #[error("the path stopped: {0}")]
+    Stopped(#[source] io::Error),
 }
 
 /// A running path between two network namespaces.
@@ -249,7 +224,6 @@ impl Emulator {
     }
 
     /// Returns when the path began, by the machine's monotonic clock.
-    #[must_use]
     pub const fn began(&self) -> Instant {
         self.began
     }
@@ -260,13 +234,11 @@ impl Emulator {
     }
 
     /// Returns the namespace of an end.
-    #[must_use]
     pub fn namespace(&self, side: Side) -> &Namespace {
         &self.namespaces[side.index()]
     }
 
     /// Returns the counters, at most a twentieth of a second old.
-    #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = self.shared.snapshot.lock();
         snapshot.unwrap_or_else(PoisonError::into_inner).clone()
@@ -287,13 +259,11 @@ impl Emulator {
     }
 
     /// Returns all changes so far, requested or scheduled.
-    #[must_use]
     pub fn changed(&self) -> Vec<Changed> {
         self.shared.changes.so_far()
     }
 
     /// Returns whether packets are still being carried.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         self.thread
             .as_ref()
@@ -302,14 +272,12 @@ impl Emulator {
 
     /// Returns the packets that the device of an end has dropped. The path did not read them in
     /// time: the machine was too slow, or memory was full.
-    #[must_use]
     pub fn dropped_by_device(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, SENT_AND_DROPPED)
     }
 
     /// Returns the packets that the kernel of an end has dropped on arrival. It rejected them, or
     /// its CPUs had no time for them.
-    #[must_use]
     pub fn dropped_by_kernel(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, RECEIVED_AND_DROPPED)
     }

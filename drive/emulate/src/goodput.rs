@@ -29,13 +29,11 @@ pub struct Goodput(Arc<[AtomicU64; 2]>);
 
 impl Goodput {
     /// Bytes that `side` has received.
-    #[must_use]
     pub fn received(&self, side: Side) -> u64 {
         self.0[side.index()].load(Ordering::Relaxed)
     }
 
     /// The observer of a path that counts them.
-    #[must_use]
     pub fn watch(&self) -> Box<dyn Watch> {
         Box::new(Observer {
             counters: self.clone(),

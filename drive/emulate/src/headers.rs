@@ -31,7 +31,6 @@ const UDP: u8 = 17;
 
 /// Returns the bytes of `packet` for a device. They are a [`VirtioHeader`] and the headers, which
 /// are rebuilt in `scratch` if they changed, then the payload.
-#[must_use]
 pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [u8]; 2] {
     if packet.is_untouched() {
         return [packet.as_read(), &[]];

@@ -147,7 +147,6 @@ impl Packet {
     ///
     /// # Panics
     /// If `index` is not below the number of wire packets.
-    #[must_use]
     pub fn wire_packet(&self, index: usize) -> Self {
         assert!(index < usize::from(self.count), "wire packet {index}");
         Self {

@@ -37,7 +37,6 @@ pub struct Slabs {
 
 impl Slabs {
     /// Creates slabs of at most `octets` bytes; at least two slabs.
-    #[must_use]
     pub fn new(octets: usize) -> Self {
         Self {
             current: BytesMut::with_capacity(SLAB),
@@ -48,7 +47,6 @@ impl Slabs {
     }
 
     /// Returns the bytes in slabs.
-    #[must_use]
     pub const fn allocated(&self) -> usize {
         self.allocated * SLAB
     }

@@ -41,7 +41,6 @@ pub struct BatchWriter {
 
 impl BatchWriter {
     /// Returns a writer with a ring, if one is available.
-    #[must_use]
     pub fn new() -> Self {
         match IoUring::new(MAX_PACKETS as u32) {
             Ok(ring) => Self {
@@ -56,7 +55,6 @@ impl BatchWriter {
     }
 
     /// Returns a writer that writes packet by packet.
-    #[must_use]
     pub fn one_by_one() -> Self {
         Self {
             ring: None,
@@ -68,19 +66,16 @@ impl BatchWriter {
 
     /// Returns why packets are written one by one although batches were requested. The reason may
     /// show only at the first packet.
-    #[must_use]
     pub fn refusal(&self) -> Option<&io::Error> {
         self.refusal.as_ref()
     }
 
     /// Returns the number of packets written in batches.
-    #[must_use]
     pub const fn batched(&self) -> u64 {
         self.batched
     }
 
     /// Returns whether packets are written in batches.
-    #[must_use]
     pub const fn is_batching(&self) -> bool {
         self.ring.is_some()
     }

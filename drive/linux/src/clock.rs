@@ -46,13 +46,11 @@ pub fn thread() -> i64 {
 }
 
 /// Returns the CPU time of the calling thread: user and system.
-#[must_use]
 pub fn thread_split() -> (Duration, Duration) {
     split(libc::RUSAGE_THREAD)
 }
 
 /// Returns the CPU time of all threads of this process: user and system.
-#[must_use]
 pub fn process_split() -> (Duration, Duration) {
     split(libc::RUSAGE_SELF)
 }

@@ -31,7 +31,7 @@ pub(crate) unsafe fn hop_limit(message: &libc::msghdr) -> Option<u8> {
     ];
     // SAFETY: as the caller promises.
     let mut all = unsafe { each(message) };
-    let (_, _, data) = all.find(|one| KINDS.contains(&(one.0, one.1)))?;
+    let (_, _, data) = all.find(|entry| KINDS.contains(&(entry.0, entry.1)))?;
     u8::try_from(i32::from_ne_bytes(*data.first_chunk()?)).ok()
 }
 

@@ -95,7 +95,6 @@ pub struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// Returns its bytes.
-    #[must_use]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
@@ -106,7 +105,6 @@ impl<'a> Message<'a> {
     }
 
     /// Returns whether the kernel has joined datagrams.
-    #[must_use]
     pub fn is_joined(self) -> bool {
         self.bytes.len() > self.segment
     }

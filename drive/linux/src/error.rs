@@ -76,7 +76,6 @@ pub struct SetupError {
 
 impl SetupError {
     /// Returns the error that `step` failed with `cause`.
-    #[must_use]
     pub fn new(step: Step, cause: io::Error) -> Self {
         Self {
             step,
@@ -86,7 +85,6 @@ impl SetupError {
     }
 
     /// Returns the error with the object at which `step` failed.
-    #[must_use]
     pub fn about(step: Step, what: impl Into<String>, cause: io::Error) -> Self {
         Self {
             what: what.into(),
@@ -95,7 +93,6 @@ impl SetupError {
     }
 
     /// Returns what is missing and the command that fixes it, if known.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self.step {
             Step::UserNamespace => Some(userns_check::why(&self.cause)),
@@ -137,7 +134,6 @@ impl SetupError {
 
     /// Returns whether a privilege or a driver is missing, rather than a fault. A test may then be
     /// skipped with a message.
-    #[must_use]
     pub fn is_missing_privilege(&self) -> bool {
         self.hint().is_some()
     }

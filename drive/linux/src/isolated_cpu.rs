@@ -21,7 +21,6 @@ pub struct IsolatedCpu {
 impl IsolatedCpu {
     /// Isolates the last CPU that the thread may use. The first ones have most of the machine's
     /// interrupts. `None` if there is only one, or the system refuses.
-    #[must_use]
     pub fn set() -> Option<Self> {
         let before = Processors::of_thread().ok()?;
         let mut numbers = before.numbers();
@@ -35,7 +34,6 @@ impl IsolatedCpu {
     }
 
     /// Returns the number of the CPU.
-    #[must_use]
     pub const fn processor(&self) -> usize {
         self.processor
     }

@@ -101,20 +101,17 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// Returns the value of the attribute of this type.
-#[must_use]
 pub fn value(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
 /// Returns the 32 bits at `offset`, in the machine's byte order.
-#[must_use]
 pub fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     let octets = bytes.get(offset..offset + 4)?;
     Some(u32::from_ne_bytes(octets.try_into().ok()?))
 }
 
 /// Returns the 64 bits at `offset`, in the machine's byte order.
-#[must_use]
 pub fn long(bytes: &[u8], offset: usize) -> Option<u64> {
     let octets = bytes.get(offset..offset + 8)?;
     Some(u64::from_ne_bytes(octets.try_into().ok()?))

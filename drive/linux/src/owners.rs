@@ -17,7 +17,6 @@ pub struct Process {
 
 /// Returns the first process that has each socket open, by inode. Processes that may not be read
 /// are left out.
-#[must_use]
 pub fn of_sockets() -> HashMap<u32, Process> {
     let mut owners = HashMap::new();
     let Ok(processes) = fs::read_dir("/proc") else {

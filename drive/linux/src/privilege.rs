@@ -16,7 +16,6 @@ use crate::{SetupError, Step};
 const NET_ADMIN: u32 = 12;
 
 /// Whether the calling thread may change the network's settings: it has CAP_NET_ADMIN.
-#[must_use]
 pub fn has_net_admin() -> bool {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     status

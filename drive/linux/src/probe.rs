@@ -78,7 +78,6 @@ impl Prober {
     }
 
     /// Returns the socket, to wait for.
-    #[must_use]
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }

@@ -118,7 +118,6 @@ pub fn is_root() -> bool {
 }
 
 /// Returns the number of the user that the process acts as.
-#[must_use]
 pub fn user() -> u32 {
     geteuid().as_raw()
 }

@@ -96,7 +96,6 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
 }
 
 /// Returns the names of the settings in the calling thread's namespace, sorted.
-#[must_use]
 pub fn names() -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![(PathBuf::from("/proc/sys/net"), "net".to_owned())];

@@ -17,38 +17,32 @@ pub const HALF: u32 = libc::BPF_H;
 pub const WORD: u32 = libc::BPF_W;
 
 /// Loads a value at `place`.
-#[must_use]
 pub const fn load(width: u32, place: u32) -> Instruction {
     statement(libc::BPF_LD | libc::BPF_ABS | width, place)
 }
 
 /// Loads a value `place` bytes behind [`set_base`].
-#[must_use]
 pub const fn load_behind(width: u32, place: u32) -> Instruction {
     statement(libc::BPF_LD | libc::BPF_IND | width, place)
 }
 
 /// Sets the base of [`load_behind`] to the length of the IPv4 header at `place`.
-#[must_use]
 pub const fn set_base(place: u32) -> Instruction {
     statement(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, place)
 }
 
 /// Loads the packet's EtherType, whatever the link layer.
-#[must_use]
 pub const fn load_ether_type() -> Instruction {
     let place = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned();
     load(HALF, place)
 }
 
 /// Keeps the bits of the loaded value that `mask` has.
-#[must_use]
 pub const fn and(mask: u32) -> Instruction {
     statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, mask)
 }
 
 /// Skips `if_equal` instructions if the loaded value is `value`, `otherwise` if it is not.
-#[must_use]
 pub const fn equal(value: u32, if_equal: u8, otherwise: u8) -> Instruction {
     Instruction {
         code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
@@ -59,13 +53,11 @@ pub const fn equal(value: u32, if_equal: u8, otherwise: u8) -> Instruction {
 }
 
 /// Skips `count` instructions.
-#[must_use]
 pub const fn skip(count: usize) -> Instruction {
     statement(libc::BPF_JMP | libc::BPF_JA, count as u32)
 }
 
 /// Accepts the first `bytes` of the packet.
-#[must_use]
 pub const fn accept(bytes: u32) -> Instruction {
     statement(libc::BPF_RET | libc::BPF_K, bytes)
 }

@@ -15,7 +15,6 @@ pub struct ProcessorTicks {
 
 impl ProcessorTicks {
     /// Returns the ticks until now; `None` if the system does not report them.
-    #[must_use]
     pub fn now() -> Option<Self> {
         Self::of(&fs::read_to_string("/proc/stat").ok()?)
     }
@@ -38,7 +37,6 @@ impl ProcessorTicks {
 
     /// Returns the share of the time since `before` that was stolen, 0 to 1. `None` before the
     /// first tick.
-    #[must_use]
     pub fn stolen_since(self, before: Self) -> Option<f64> {
         let passed = self
             .all

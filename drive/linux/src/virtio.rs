@@ -70,7 +70,6 @@ pub struct UnknownOffload {
 
 impl VirtioHeader {
     /// Encodes the header.
-    #[must_use]
     pub fn encode(&self) -> [u8; HEADER_LEN] {
         let mut octets = [0; HEADER_LEN];
         match self.checksum {

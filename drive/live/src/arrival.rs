@@ -143,8 +143,11 @@ fn read_quoted(kind: Option<IcmpKind>, quoted: &[u8]) -> Result<Read, Refusal> {
     if carried.protocol != TCP_PROTOCOL {
         return Err(Refusal::Foreign);
     }
-    let start = quoted.get(carried.start..).ok_or(Refusal::Malformed)?;
-    let start = start.first_chunk::<8>().ok_or(Refusal::Malformed)?;
+    let start = quoted
+        .get(carried.start..)
+        .ok_or(Refusal::Malformed)?
+        .first_chunk::<8>()
+        .ok_or(Refusal::Malformed)?;
     let tuple = FourTuple {
         endpoints: ip.endpoints,
         local_port: u16::from_be_bytes([start[0], start[1]]),

@@ -50,7 +50,6 @@ impl From<Stream> for AsyncStream {
 
 impl AsyncStream {
     /// Returns the same connection for threads, with its settings and measurements.
-    #[must_use]
     pub fn as_stream(&self) -> &Stream {
         &self.stream
     }
@@ -69,7 +68,6 @@ impl AsyncStream {
     /// Dropping the [`AsyncWriteHalf`] ends that direction: the peer reads to the end of what was
     /// written. Dropping the [`AsyncReadHalf`] alone does nothing. When both are dropped the
     /// connection is closed, as a dropped [`Stream`] is.
-    #[must_use]
     pub fn into_split(self) -> (AsyncReadHalf, AsyncWriteHalf) {
         let read = AsyncReadHalf(self.stream.clone());
         (read, AsyncWriteHalf(self.stream))
@@ -86,7 +84,6 @@ pub struct AsyncWriteHalf(Stream);
 
 impl AsyncReadHalf {
     /// Returns the connection, with its settings and measurements.
-    #[must_use]
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
@@ -94,7 +91,6 @@ impl AsyncReadHalf {
 
 impl AsyncWriteHalf {
     /// Returns the connection, with its settings and measurements.
-    #[must_use]
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
@@ -132,7 +128,6 @@ impl AsyncListener {
     }
 
     /// Returns the address that it listens on.
-    #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
     }

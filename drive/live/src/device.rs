@@ -183,7 +183,6 @@ pub struct Interface {
 
 impl Interface {
     /// Returns an MTU of 1500, no offloads, a TTL of 64.
-    #[must_use]
     pub fn new(addresses: impl Into<Vec<IpAddr>>) -> Self {
         Self {
             name: "giga0".into(),
@@ -217,7 +216,6 @@ impl<'a> Packet<'a> {
     }
 
     /// Returns the work left to the device; none without [`Offloads`].
-    #[must_use]
     pub fn offload(&self) -> VirtioHeader {
         let header = self.headers.first_chunk();
         header.map_or_else(VirtioHeader::default, |header| {
@@ -238,14 +236,12 @@ impl<'a> Packet<'a> {
     }
 
     /// Returns the bytes of the IP packet.
-    #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "no packet is empty")]
     pub fn len(&self) -> usize {
         self.headers.len() - HEADER_LEN + self.payload.len()
     }
 
     /// Copies the IP packet.
-    #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(self.len());
         self.parts().for_each(|part| octets.put_slice(part));

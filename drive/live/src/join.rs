@@ -152,7 +152,7 @@ mod tests {
     fn lens(arrived: &[Segment<Octets>]) -> Vec<(u32, usize)> {
         use gigatcp_wire::Payload;
         let each = arrived.iter();
-        each.map(|one| (one.seq.as_u32(), one.payload.len()))
+        each.map(|segment| (segment.seq.as_u32(), segment.payload.len()))
             .collect()
     }
 

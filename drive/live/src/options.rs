@@ -67,7 +67,6 @@ impl Default for Options {
 
 impl Options {
     /// Returns that profile with CUBIC, and autotuned buffers if the profile allows.
-    #[must_use]
     pub fn of_profile(profile: Profile) -> Self {
         Self {
             profile,

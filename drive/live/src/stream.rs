@@ -116,7 +116,6 @@ impl Stream {
     /// Dropping the [`WriteHalf`] ends that direction: the peer reads to the end of what was
     /// written. Dropping the [`ReadHalf`] alone does nothing. When both are dropped the connection
     /// is closed, as a dropped [`Stream`] is.
-    #[must_use]
     pub fn into_split(self) -> (ReadHalf, WriteHalf) {
         (ReadHalf(self.clone()), WriteHalf(self))
     }
@@ -236,13 +235,11 @@ impl Stream {
 
     /// Returns the present state, with the names of `tcp_info`; `None` before the connection
     /// begins.
-    #[must_use]
     pub fn info(&self) -> Option<Info> {
         self.socket().info()
     }
 
     /// Returns all measurements of the connection, also after its end. `None` before it begins.
-    #[must_use]
     pub fn measure(&self) -> Option<Measured> {
         self.socket().measure()
     }
@@ -315,7 +312,6 @@ pub struct ReadHalf(Stream);
 
 impl ReadHalf {
     /// Returns the connection.
-    #[must_use]
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
@@ -331,7 +327,6 @@ pub struct WriteHalf(Stream);
 
 impl WriteHalf {
     /// Returns the connection.
-    #[must_use]
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
@@ -432,7 +427,6 @@ impl Listener {
     }
 
     /// Returns the address that it listens on.
-    #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.acceptor.at
     }

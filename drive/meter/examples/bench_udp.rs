@@ -15,7 +15,10 @@ use gigatcp_protocol::iperf3::Transport;
 const SIZE: u32 = 1400;
 
 fn main() {
-    let numbers: Vec<u32> = std::env::args().skip(1).flat_map(|it| it.parse()).collect();
+    let numbers: Vec<u32> = std::env::args()
+        .skip(1)
+        .flat_map(|word| word.parse())
+        .collect();
     let runs = numbers.first().copied().unwrap_or(5);
     let seconds = numbers.get(1).copied().unwrap_or(2);
     let server = Server::bind(ServerConfig {
@@ -23,8 +26,8 @@ fn main() {
         port: 0,
         interval: None,
         ..ServerConfig::default()
-    });
-    let server = server.unwrap_or_else(|error| panic!("{error:?}"));
+    })
+    .unwrap_or_else(|error| panic!("{error:?}"));
     let port = server.address().port();
     let stop = Arc::new(AtomicBool::new(false));
     let stops = stop.clone();
@@ -70,7 +73,7 @@ fn measure(port: u16, seconds: u32, pps: Option<u64>, offload: Offload) {
     let there = outcome.peer.as_ref().map_or(0.0, |peer| peer.cpu.total);
     let cpu = (outcome.cpu.total + there) / 100.0 * elapsed;
     let delay = outcome.one_way_delay(Role::Sender);
-    let [median, p99] = delay.map_or([0.0; 2], |it| [it.median, it.p99]);
+    let [median, p99] = delay.map_or([0.0; 2], |delay| [delay.median, delay.p99]);
     println!(
         "{:<5}{:>10.0} sent/s {:>10.0} received/s {:>6.2} % lost ({} at the socket of {}) \
          {:>6.3} CPU-s/M  p50 {:>7.1} p99 {:>8.1} us",

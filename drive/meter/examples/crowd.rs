@@ -105,8 +105,8 @@ fn server() -> ExitCode {
             ..Admission::default()
         },
         ..ServerConfig::default()
-    });
-    let server = server.expect("a port is free");
+    })
+    .expect("a port is free");
     println!("{}", server.address().port());
     let (open, most) = (AtomicU64::new(0), AtomicU64::new(0));
     let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| match notice {

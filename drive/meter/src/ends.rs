@@ -62,10 +62,9 @@ fn failed(action: impl Into<String>) -> impl FnOnce(io::Error) -> MeterError {
 }
 
 /// Returns the congestion controls loaded in the calling thread's network namespace.
-#[must_use]
 pub fn congestion_controls() -> Vec<String> {
-    let names = gigatcp_linux::settings::read("net.ipv4.tcp_available_congestion_control");
-    let names = names.unwrap_or_default();
+    let names = gigatcp_linux::settings::read("net.ipv4.tcp_available_congestion_control")
+        .unwrap_or_default();
     names.split_whitespace().map(str::to_owned).collect()
 }
 

@@ -112,7 +112,6 @@ impl Filter {
     }
 
     /// The connections with this port at either end.
-    #[must_use]
     pub const fn port(port: u16) -> Self {
         Self::At(Ends::Either, Place::port(port))
     }
@@ -127,7 +126,6 @@ impl Filter {
     }
 
     /// Returns whether the filter depends on the owner of a connection.
-    #[must_use]
     pub fn needs_owner(&self) -> bool {
         match self {
             Self::Pid(_) | Self::Process(_) => true,
@@ -138,13 +136,12 @@ impl Filter {
     }
 
     /// Returns whether a connection matches.
-    #[must_use]
     pub fn matches(&self, facts: &ConnectionFacts<'_>) -> bool {
         match self {
             Self::Any => true,
             Self::Not(one) => !one.matches(facts),
-            Self::All(all) => all.iter().all(|one| one.matches(facts)),
-            Self::Either(all) => all.iter().any(|one| one.matches(facts)),
+            Self::All(all) => all.iter().all(|part| part.matches(facts)),
+            Self::Either(all) => all.iter().any(|part| part.matches(facts)),
             Self::State(state) => facts.state == *state,
             Self::At(Ends::Local, place) => place.has(facts.local),
             Self::At(Ends::Peer, place) => place.has(facts.peer),
@@ -272,8 +269,10 @@ impl<'a> Reader<'a> {
         let word = self
             .next()
             .ok_or_else(|| format!("`{side}` names no port"))?;
-        let port = word.trim_start_matches(':').parse();
-        let port = port.map_err(|_| format!("`{word}` is not a port"))?;
+        let port = word
+            .trim_start_matches(':')
+            .parse()
+            .map_err(|_| format!("`{word}` is not a port"))?;
         Ok(Filter::At(ends, Place::port(port)))
     }
 
@@ -325,7 +324,7 @@ impl<'a> Reader<'a> {
         Ok(Place {
             networks: addresses
                 .into_iter()
-                .map(|one| Network::new(one, length))
+                .map(|address| Network::new(address, length))
                 .collect(),
             port,
         })

@@ -25,7 +25,6 @@ pub struct HostSampler {
 
 impl HostSampler {
     /// Returns a sampler that counts the drops of one interface.
-    #[must_use]
     pub fn of_interface(name: impl Into<String>) -> Self {
         Self {
             interface: Some(name.into()),
@@ -33,7 +32,6 @@ impl HostSampler {
     }
 
     /// Reads the host at time `at` of the caller's clock.
-    #[must_use]
     pub fn read(&self, at: Instant) -> HostReading {
         let text = |path: &str| fs::read_to_string(path).ok();
         let thread = busiest_thread();
@@ -83,7 +81,6 @@ pub struct Boot {
 
 impl Boot {
     /// Returns the last boot of this host; `None` if the system does not report it.
-    #[must_use]
     pub fn of_this_host() -> Option<Self> {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let stat = fs::read_to_string("/proc/stat").ok()?;
@@ -105,7 +102,6 @@ pub struct CardWatch {
 impl CardWatch {
     /// Reads the counters of the interface towards an address. `None` if the system does not name
     /// it.
-    #[must_use]
     pub fn towards(address: IpAddr) -> Option<Self> {
         let name = system::interface_towards(address)?;
         let before = system::loss_counters(&name);
@@ -113,13 +109,11 @@ impl CardWatch {
     }
 
     /// Returns the name of the interface.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the counters that have grown since the first reading.
-    #[must_use]
     pub fn losses(&self) -> CardLosses {
         let now = system::loss_counters(&self.name).into_iter();
         let grown = now.filter_map(|(name, count)| {
@@ -165,7 +159,7 @@ fn throttled() -> Option<Duration> {
     let first = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, group) = (parts.next()?, parts.next()?);
-        let is_cpu = controllers.split(',').any(|one| one == "cpu");
+        let is_cpu = controllers.split(',').any(|controller| controller == "cpu");
         is_cpu.then(|| stat(&format!("/{controllers}{group}")))?
     });
     let second = || {

@@ -26,7 +26,6 @@ pub struct LimitTally {
 impl LimitTally {
     /// Returns a tally of a connection established at `now`. `congestion` is the kernel's name of
     /// its control.
-    #[must_use]
     pub fn new(now: Instant, congestion: &str) -> Self {
         Self {
             since: now,
@@ -39,7 +38,6 @@ impl LimitTally {
     /// Returns the time under each limit, in the order of [`Limit::ALL`].
     ///
     /// The times add up to the time from the beginning to the last sample.
-    #[must_use]
     pub const fn all(&self) -> [Duration; Limit::ALL.len()] {
         self.spent
     }

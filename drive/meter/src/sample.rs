@@ -51,7 +51,6 @@ impl Sampler {
     /// Returns a reading of `struct tcp_info` and the words of `SO_MEMINFO`.
     ///
     /// Both are as the kernel wrote them; either may be empty.
-    #[must_use]
     pub fn of_octets(&self, at: Instant, info: &[u8], memory: &[u8]) -> Reading {
         let mut reading = Reading {
             at,

@@ -169,7 +169,6 @@ fn find_mtu(prober: &Prober, to: IpAddr, trace: &mut Trace) -> io::Result<()> {
 
 impl Trace {
     /// Returns the JSON that a server sends.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let answer = |(from, after): &(IpAddr, Duration)| json!([from, after.as_micros() as u64]);
         let hop = |hop: &Hop| hop.answers.iter().map(answer).collect::<Vec<_>>();
@@ -182,7 +181,6 @@ impl Trace {
     }
 
     /// Parses the JSON of a server; `None` if it is malformed.
-    #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
         let address = |value: &Value| value.as_str()?.parse().ok();
         let answer = |value: &Value| {

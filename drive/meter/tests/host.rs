@@ -226,7 +226,7 @@ fn without_a_route_it_is_said_why_nothing_is_known_of_an_interface() {
     let read = here.run(|| host::read(None)).expect("entered");
     assert!(read.route.is_none() && read.interface.is_none());
     let missing = examine(&read, &path("")).missing;
-    let of_rings = missing.iter().find(|one| one.fact == "ring sizes");
+    let of_rings = missing.iter().find(|missing| missing.fact == "ring sizes");
     let cause = &of_rings.expect("it is missing").cause;
     assert_eq!(cause, "there is no route, so no interface");
 }

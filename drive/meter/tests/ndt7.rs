@@ -135,8 +135,8 @@ fn upload_counts_what_the_server_received() {
                 }
             }
         }
-    });
-    let outcome = outcome.unwrap();
+    })
+    .unwrap();
     let (sent, received) = (outcome.sent(Role::Sender), outcome.received(Role::Sender));
     let (sent, received) = (sent.unwrap(), received.unwrap());
     assert!(
@@ -155,8 +155,8 @@ fn test_that_the_server_closes_is_complete() {
         web_socket.send(Message::binary(vec![7; 50_000])).unwrap();
         web_socket.close(None).unwrap();
         while web_socket.read().is_ok() {}
-    });
-    let outcome = outcome.unwrap();
+    })
+    .unwrap();
     assert_eq!(outcome.cut_short, None);
     assert_eq!(outcome.received(Role::Receiver), Some(50_000));
     assert!(outcome.measured < Duration::from_millis(900));
@@ -171,8 +171,8 @@ fn upload_that_the_server_closes_is_complete() {
         }
         web_socket.close(None).unwrap();
         while web_socket.read().is_ok() {}
-    });
-    let outcome = outcome.unwrap();
+    })
+    .unwrap();
     assert_eq!(outcome.cut_short, None);
     assert!(outcome.measured < Duration::from_millis(900));
 }
@@ -342,8 +342,8 @@ fn server_that_does_not_read_ends_with_the_time() {
         let web_socket = accepted(stream, "/ndt/v7/upload");
         thread::sleep(Duration::from_millis(1500));
         drop(web_socket);
-    });
-    let outcome = outcome.unwrap();
+    })
+    .unwrap();
     assert!(outcome.peer.is_none() && outcome.sent(Role::Sender) > Some(0));
     assert!(begun.elapsed() < Duration::from_secs(3));
 }

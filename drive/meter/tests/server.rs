@@ -381,8 +381,10 @@ fn a_stopped_server_tells_its_clients() {
 fn keys() -> (String, String, std::path::PathBuf) {
     use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, LineEnding};
     let private = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048).unwrap();
-    let public = private.to_public_key();
-    let public = public.to_public_key_pem(LineEnding::LF).unwrap();
+    let public = private
+        .to_public_key()
+        .to_public_key_pem(LineEnding::LF)
+        .unwrap();
     let private = private.to_pkcs8_pem(LineEnding::LF).unwrap().to_string();
     let path = std::env::temp_dir().join(format!("gigatcp-key-{}.pem", std::process::id()));
     std::fs::write(&path, &public).unwrap();
@@ -524,7 +526,7 @@ fn one_way_delays_are_told_in_both_directions_between_two_of_this_project() {
             delay.p95 <= delay.p99 && delay.p99 <= delay.max,
             "{delay:?}"
         );
-        let mut streams = outcome.streams.iter().filter(|one| one.role == role);
+        let mut streams = outcome.streams.iter().filter(|stream| stream.role == role);
         let stream = streams.next().unwrap();
         let received = match role {
             Role::Sender => outcome.peer_datagrams(stream).unwrap().report.received,

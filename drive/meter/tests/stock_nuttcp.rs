@@ -128,7 +128,7 @@ fn tcp_agrees_to_the_byte_in_both_directions() {
         // This end's counters explain each stream; a stock server's are unknown.
         let explained = explain(&outcome);
         assert_eq!(explained.len(), streams as usize);
-        assert!(explained.iter().all(|one| !one.has_both_ends));
+        assert!(explained.iter().all(|answer| !answer.has_both_ends));
     }
 }
 

@@ -28,8 +28,8 @@ fn tested(change: impl FnOnce(&mut Request)) -> Option<(Outcome, Value)> {
     let mut intervals = 0;
     let outcome = run(&request, &|| false, &mut |progress| {
         intervals += usize::from(matches!(progress, Progress::Interval(_)));
-    });
-    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
     let theirs = server.end();
     assert_eq!(outcome.cut_short, None, "{theirs}");
     assert!(theirs["error"].is_null(), "{theirs}");

@@ -42,7 +42,6 @@ pub struct Repetition<'a> {
 
 impl Repetition<'_> {
     /// Returns its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.task.series.name
     }
@@ -52,7 +51,6 @@ impl Repetition<'_> {
 ///
 /// The records are in plan order, of a job that runs each series once; `progress` is that of this
 /// job.
-#[must_use]
 pub fn repetitions<'a>(
     job: &'a Job,
     records: &[SeriesRecord],
@@ -90,7 +88,6 @@ fn tasks<'a>(repetitions: &[Repetition<'a>], seeds: u32) -> Vec<Task<'a>> {
 }
 
 /// Returns the progress of the further runs, none of them begun.
-#[must_use]
 pub fn progress(repetitions: &[Repetition<'_>]) -> Progress {
     Progress::of_tasks(&tasks(repetitions, MAX_SEEDS))
 }

@@ -24,7 +24,6 @@ use crate::scenario::flows_of;
 use crate::{flow_result, hosts, negotiated, theory};
 
 /// Returns the record of one run of a series.
-#[must_use]
 pub fn series(
     series: &Series,
     repeat: u32,

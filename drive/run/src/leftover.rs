@@ -14,7 +14,6 @@ const YOUNG: Duration = Duration::from_secs(60);
 
 /// Locks the new file or directory at `path` while the value lives. `None` if the file system has
 /// no locks.
-#[must_use]
 pub fn lock(path: &Path) -> Option<File> {
     let file = opened(path)?;
     // A process that checks whether it is abandoned holds the lock briefly.
@@ -31,7 +30,6 @@ fn opened(path: &Path) -> Option<File> {
 }
 
 /// Returns whether process `maker` no longer writes the file or directory at `path`.
-#[must_use]
 pub fn is_abandoned(path: &Path, maker: u32) -> bool {
     let Some(file) = opened(path) else {
         return false;
@@ -51,7 +49,6 @@ fn may_be_young(file: &File, maker: u32) -> bool {
 }
 
 /// Splits a name at its last dot into the rest and a process ID.
-#[must_use]
 pub fn maker(name: &str) -> Option<(&str, u32)> {
     let (name, number) = name.rsplit_once('.')?;
     let is_number = !number.is_empty() && number.bytes().all(|octet| octet.is_ascii_digit());

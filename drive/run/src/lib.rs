@@ -15,6 +15,7 @@
 //! * [`files`]: files that a plan names.
 //! * [`leftover`]: incomplete files and directories of killed processes.
 //! * [`store`]: `runs/<name>-<hash>/`, written atomically.
+//! * [`sweep`]: the cells of a sweep on all cores, and the rows of their results.
 //! * [`capture_file`], `tap`: packets into a capture file.
 //! * [`watch`]: packets analyzed and drawn as they pass, without a file.
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ pub mod randomness;
 pub mod run;
 pub mod scenario;
 pub mod store;
+pub mod sweep;
 mod tap;
 mod theory;
 pub mod watch;

@@ -31,7 +31,6 @@ pub struct FewLosses {
 }
 
 /// Returns why one seed is not representative of `record`, a run of `scenario`. `None` if it is.
-#[must_use]
 pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosses> {
     let random = sources(scenario);
     let loses = |flow: &Flow| links_of(scenario, flow)[0].iter().any(|link| takes(link));

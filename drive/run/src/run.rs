@@ -113,7 +113,6 @@ impl TaskProgress {
 
 impl Progress {
     /// Returns the progress of a job, with no run begun.
-    #[must_use]
     pub fn of(job: &Job) -> Self {
         Self::of_tasks(&job.tasks())
     }
@@ -133,7 +132,6 @@ impl Progress {
     }
 
     /// Returns the runs, in plan order.
-    #[must_use]
     pub fn tasks(&self) -> &[TaskProgress] {
         &self.tasks
     }
@@ -150,7 +148,6 @@ fn longest_run(series: &Series) -> u64 {
 
 impl Job {
     /// Returns the job that runs each series once, in virtual time, with the plan's seed.
-    #[must_use]
     pub const fn of(plan: Plan) -> Self {
         Self {
             backend: Backend::VirtualTime,
@@ -172,7 +169,6 @@ impl Job {
     }
 
     /// Returns the reason why the backend cannot run the job, if any.
-    #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         let mut series = self.tasks().into_iter().map(|task| task.series);
         match self.backend {
@@ -205,7 +201,6 @@ impl Job {
 }
 
 /// Returns why a series cannot run in virtual time: there is no kernel.
-#[must_use]
 pub fn requires_kernel(series: &Series) -> Option<Refusal> {
     let hosts = [
         ("sender", &series.scenario.sender),

@@ -23,7 +23,6 @@ const PORT: u16 = 5001;
 ///
 /// The series has the name `series`; `None` selects the first. Returns `None` if the plan has no
 /// such series.
-#[must_use]
 pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldConfig> {
     let is_wanted = |one: &&Series| series.is_none_or(|name| one.name == name);
     let found = plan.series.iter().find(is_wanted)?;
@@ -31,7 +30,6 @@ pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldCon
 }
 
 /// Returns the configuration of `scenario` with this seed.
-#[must_use]
 pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
     let numbers = host_numbers(scenario);
     let flow_config = |(number, flow): (usize, &Flow)| FlowConfig {

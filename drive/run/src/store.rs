@@ -68,13 +68,11 @@ impl ResultDirectory {
     }
 
     /// Returns the incomplete directories of killed runs that were found and removed.
-    #[must_use]
     pub fn removed(&self) -> &[PathBuf] {
         &self.removed
     }
 
     /// Returns the directory for files until the commit.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.building
     }
@@ -195,7 +193,6 @@ fn is_run(stem: &str) -> bool {
 /// Returns a fingerprint of everything that determines a run; 16 hex digits.
 ///
 /// That is the plan's text, overrides, selected series, seed and repeats.
-#[must_use]
 pub fn plan_hash(
     plan: &str,
     overrides: &[String],

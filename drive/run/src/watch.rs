@@ -167,7 +167,6 @@ pub fn diagnose(connections: &Connections, flows: &mut [FlowRecord]) {
 }
 
 /// The record of a diagnosis: its answer, and its verdicts without evidence.
-#[must_use]
 pub fn record(diagnosis: &Diagnosis) -> WhyRecord {
     let verdicts = diagnosis.verdicts.iter().map(|verdict| WhyVerdict {
         id: verdict.cause.id.to_owned(),

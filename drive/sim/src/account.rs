@@ -26,7 +26,6 @@ use gigatcp_path::DropCause;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 /// Returns the cause that drops for `dropped` limit a connection by: [`DropCause::limits`].
-#[must_use]
 pub fn cause_of(dropped: DropCause) -> Cause {
     Cause::find(dropped.limits()).unwrap_or(Cause::RandomLoss)
 }
@@ -173,7 +172,6 @@ pub struct Account {
 
 impl Account {
     /// Returns the attribution of a connection opened at `now`; spans are at least `step` long.
-    #[must_use]
     pub fn new(now: Instant, step: Duration) -> Self {
         Self {
             spent: [Duration::ZERO; Cause::COUNT],
@@ -194,7 +192,6 @@ impl Account {
 
     /// Returns whether the handshake is complete.
     #[inline]
-    #[must_use]
     pub fn is_established(&self) -> bool {
         self.is_established
     }
@@ -298,7 +295,6 @@ impl Account {
     }
 
     /// Ends the attribution at `now`: the connection ends, or no more samples are taken.
-    #[must_use]
     pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Environment) -> Attribution {
         if self.is_established {
             self.count(limits);

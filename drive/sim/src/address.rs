@@ -9,7 +9,6 @@ use gigatcp_wire::{Endpoints, IpVersion};
 /// Returns the addresses of a flow's packets.
 ///
 /// Senders are in 10.1/16 or fd00:1::/32, receivers in 10.2/16 or fd00:2::/32.
-#[must_use]
 pub fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
     let [top, next, high, low] = (flow + 1).to_be_bytes();
     let forward = match ip {
@@ -38,7 +37,6 @@ pub fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
 
 /// Returns the RSS hash of segments that a host receives on a connection. `tuple` is the connection
 /// as that host names it.
-#[must_use]
 pub fn connection_hash(tuple: &FourTuple) -> u32 {
     let arriving = tuple.reversed();
     let ports = [arriving.local_port, arriving.remote_port].map(u16::to_be_bytes);
@@ -47,7 +45,6 @@ pub fn connection_hash(tuple: &FourTuple) -> u32 {
 
 /// Returns the RSS hash of datagrams between these addresses. Ports are not hashed, since fragments
 /// have none.
-#[must_use]
 pub fn datagram_hash(arriving: Endpoints) -> u32 {
     rss_hash(&addresses(arriving))
 }

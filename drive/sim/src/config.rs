@@ -164,14 +164,18 @@ impl WorldConfig {
 
     /// Returns whether `names` contains a link, not only stations.
     pub(crate) fn has_link(&self, names: &[String]) -> bool {
-        let is_station = |name: &String| self.media.iter().any(|one| one.find(name).is_some());
+        let is_station =
+            |name: &String| self.media.iter().any(|medium| medium.find(name).is_some());
         !names.iter().all(is_station)
     }
 
     /// Returns the routes of all flows, arrivals and datagrams, in this order.
     pub(crate) fn vias(&self) -> impl Iterator<Item = Option<&Via>> {
-        let flows = self.flows.iter().chain(&self.arrivals);
-        let flows = flows.chain(&self.datagrams);
+        let flows = self
+            .flows
+            .iter()
+            .chain(&self.arrivals)
+            .chain(&self.datagrams);
         flows.map(|flow| flow.via.as_ref())
     }
 }

@@ -273,27 +273,23 @@ impl Host {
     }
 
     /// Returns the number of socket slots: the largest number of sockets held simultaneously.
-    #[must_use]
     pub fn slots(&self) -> usize {
         self.sockets.len()
     }
 
     /// Returns a socket.
-    #[must_use]
     #[inline]
     pub fn socket(&self, number: u32) -> &Socket {
         &self.sockets[number as usize]
     }
 
     /// Returns the application of a socket.
-    #[must_use]
     pub fn application(&self, socket: u32) -> &dyn Application {
         let program = self.sockets[socket as usize].program;
         &*self.programs[program as usize].application
     }
 
     /// Returns whether the host may have more than one socket.
-    #[must_use]
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.is_shared
@@ -301,9 +297,11 @@ impl Host {
 
     /// Returns whether a CPU or the network card has work for a socket. Once that is done the
     /// socket acts again.
-    #[must_use]
     pub(crate) fn is_busy_with(&self, socket: u32) -> bool {
-        let mut inboxes = self.processors.iter().flat_map(|one| &one.inbox);
+        let mut inboxes = self
+            .processors
+            .iter()
+            .flat_map(|processor| &processor.inbox);
         self.has_task_of(socket)
             || inboxes.any(|frame| frame.socket == socket)
             || self.card.holds(socket)
@@ -322,20 +320,17 @@ impl Host {
     }
 
     /// Returns the hop of the network card, if it has one.
-    #[must_use]
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.link.as_deref()
     }
 
     /// Returns whether packets wait for the CPU or the network card to send them.
-    #[must_use]
     pub fn is_sending(&self) -> bool {
         let on_link = |link: &Hop<Packet>| !link.counters().inside.is_zero();
         !self.departures.is_empty() || self.link().is_some_and(on_link)
     }
 
     /// Returns whether a packet is at the host: sent, received, or waiting to be read.
-    #[must_use]
     pub fn is_working(&self) -> bool {
         self.is_sending()
             || self.processors.iter().any(Processor::has_work)
@@ -351,7 +346,10 @@ impl Host {
         });
         let departing = self.departures.iter().map(|(_, packet)| packet);
         let on_link = self.link().into_iter().flat_map(Hop::parcels);
-        let inboxes = self.processors.iter().flat_map(|one| &one.inbox);
+        let inboxes = self
+            .processors
+            .iter()
+            .flat_map(|processor| &processor.inbox);
         let received = inboxes.chain(self.card.frames());
         departing
             .chain(on_link)
@@ -360,7 +358,6 @@ impl Host {
     }
 
     /// Returns the time at which [`Host::handle_timeout`] is due.
-    #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         let mut next = self.resume_at;

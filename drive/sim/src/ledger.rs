@@ -30,7 +30,7 @@ impl FlowState<'_> {
         let medium = |link: &usize| self.network.medium_of(*link);
         let is_shared = move |link: &&usize| {
             let mut forward = self.forward.iter().filter_map(medium);
-            medium(link).is_some_and(|shared| forward.any(|other| other == shared))
+            medium(link).is_some_and(|shared| forward.any(|station| station == shared))
         };
         self.reverse.iter().filter(move |link| !is_shared(link))
     }

@@ -20,7 +20,6 @@ pub struct Meter {
 
 impl Meter {
     /// Returns a meter with intervals of this length.
-    #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -56,31 +55,26 @@ impl Meter {
     }
 
     /// Returns the time at which the clock started.
-    #[must_use]
     pub fn started_at(&self) -> Option<Instant> {
         self.started_at
     }
 
     /// Returns the length of an interval.
-    #[must_use]
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
     /// Returns the bytes of each finished interval.
-    #[must_use]
     pub fn finished(&self) -> &[Bytes] {
         &self.finished
     }
 
     /// Returns the bytes read in total.
-    #[must_use]
     pub fn total(&self) -> Bytes {
         Bytes::new(self.total)
     }
 
     /// Returns the time from the start of the clock to the last byte read.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.started_at.map_or(Duration::ZERO, |start| {
             self.last_read_at.saturating_since(start)

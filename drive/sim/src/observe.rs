@@ -79,8 +79,9 @@ impl LinkSamples {
         let mean = left.mean_since(self.left);
         self.left = left;
         let last = self.taken.last();
-        let before = last.filter(|_| !backlog.is_zero());
-        let before = before.map(|last| last.queueing_delay);
+        let before = last
+            .filter(|_| !backlog.is_zero())
+            .map(|last| last.queueing_delay);
         let sample = LinkSample {
             at: now,
             backlog,
@@ -111,7 +112,6 @@ impl LinkSamples {
     }
 
     /// Returns all samples, oldest first; each holds until the next.
-    #[must_use]
     pub fn as_slice(&self) -> &[LinkSample] {
         &self.taken
     }

@@ -95,44 +95,37 @@ impl Endpoint {
     }
 
     /// Returns the socket.
-    #[must_use]
     pub fn socket(&self) -> &Socket {
         self.host.socket(self.socket)
     }
 
     /// Returns the engine, if the connection was opened.
-    #[must_use]
     pub fn connection(&self) -> Option<&Connection<Phantom>> {
         self.socket().connection()
     }
 
     /// Returns the tester's meter; `None` if the connection was not established.
-    #[must_use]
     pub fn meter(&self) -> Option<&Meter> {
         let meter = self.socket().meter();
         meter.started_at().map(|_| meter)
     }
 
     /// Returns the results of the application, over all its connections.
-    #[must_use]
     pub fn report(&self, now: Instant) -> Report {
         self.host.application(self.socket).report(now)
     }
 
     /// Returns the CPU time that the host has used, for all its flows.
-    #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         self.host.cpu_busy(now)
     }
 
     /// Returns the hop of the network card, if the host has one.
-    #[must_use]
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.host.link()
     }
 
     /// Returns the rings of its receive queue, if there are any.
-    #[must_use]
     pub fn rings(&self) -> Option<&ReceiveRings> {
         self.host.rings_of(self.socket)
     }
@@ -140,13 +133,11 @@ impl Endpoint {
 
 impl FlowOutcome {
     /// Returns the bytes the receiving application has read.
-    #[must_use]
     pub fn bytes(&self) -> Bytes {
         self.receiver.socket().meter().total()
     }
 
     /// Returns the time from the start of the tester's clock to the last byte read.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.receiver.socket().meter().elapsed()
     }

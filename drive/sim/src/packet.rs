@@ -54,7 +54,6 @@ impl Ip {
     /// Returns the variant that a sender uses, with or without path MTU discovery.
     ///
     /// Without it, routers may fragment its IPv4 packets (RFC 1191 section 3).
-    #[must_use]
     pub const fn new(version: IpVersion, discovers_mtu: bool) -> Self {
         match version {
             IpVersion::V4 if discovers_mtu => Self::V4,
@@ -64,14 +63,12 @@ impl Ip {
     }
 
     /// Returns whether routers must not fragment the packet: DF, or IPv6.
-    #[must_use]
     pub const fn is_whole(self) -> bool {
         !matches!(self, Self::V4Fragmentable)
     }
 
     /// Returns the version of IP.
     #[inline]
-    #[must_use]
     pub const fn version(self) -> IpVersion {
         match self {
             Self::V4 | Self::V4Fragmentable => IpVersion::V4,
@@ -186,14 +183,12 @@ impl Fragments {
 impl Packet {
     /// Returns whether it travels from the flow's receiver to its sender.
     #[inline]
-    #[must_use]
     pub const fn reverse(&self) -> bool {
         self.route & 1 == 1
     }
 
     /// Returns the segment, if the receiver can read it: neither corrupted nor fragmented.
     #[inline]
-    #[must_use]
     pub fn segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
             Content::Segment(segment) => Some(segment),
@@ -280,7 +275,6 @@ fn octets_of(ip: Ip, content: &Content) -> u64 {
 
 /// Returns the bytes of IP and TCP headers without options.
 #[inline]
-#[must_use]
 pub const fn headers(ip: IpVersion) -> u32 {
     ip.header_len() + TCP_HEADER
 }

@@ -158,17 +158,23 @@ impl Population {
         };
         let from = host(datagrams.from, &datagrams.sender, "source")?;
         let to = host(datagrams.to, &datagrams.receiver, "sink")?;
-        let source = datagrams.application.as_ref();
-        let source = source.and_then(|source| source.datagrams(config.seed, &datagrams.name));
-        let source = source.expect("an application of the kind datagrams");
+        let source = datagrams
+            .application
+            .as_ref()
+            .and_then(|source| source.datagrams(config.seed, &datagrams.name))
+            .expect("an application of the kind datagrams");
         let flow = (self.connections.len() + number) as u32;
         let tcp = &datagrams.sender.tcp;
         let ip = Ip::new(tcp.ip, tcp.transport.profile.path_mtu.pmtud);
         let starts_at = Instant::ZERO + datagrams.start;
         let source = self.hosts[from as usize].add_source(source, (flow, route), ip, starts_at);
         let arriving = endpoints(tcp.ip, flow, false);
-        let buffer = datagrams.receiver.tcp.transport.receive_buffer;
-        let buffer = buffer.unwrap_or(DATAGRAM_BUFFER);
+        let buffer = datagrams
+            .receiver
+            .tcp
+            .transport
+            .receive_buffer
+            .unwrap_or(DATAGRAM_BUFFER);
         let sink = self.hosts[to as usize].add_sink(arriving, buffer);
         let place = |host, socket| Place { host, socket };
         self.datagrams.push(Ends {

@@ -67,7 +67,11 @@ impl Routes {
             pairs.insert(via, pair);
             of_flow.push(pair);
         }
-        if network.routes.iter().any(|it| it.links.len() > MAX_LINKS) {
+        if network
+            .routes
+            .iter()
+            .any(|route| route.links.len() > MAX_LINKS)
+        {
             return Err(ConfigError::RouteTooLong);
         }
         Ok(Self { network, of_flow })

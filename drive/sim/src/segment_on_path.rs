@@ -41,7 +41,6 @@ pub fn rewrite<P>(segment: &mut Segment<P>, middlebox: &Middlebox) -> bool {
 
 /// Fields that an ACK filter uses; `None` without a pure ACK. `connection` is the number of the
 /// segment's connection and direction.
-#[must_use]
 pub fn pure_ack<P: Payload>(segment: &Segment<P>, connection: u64) -> Option<PureAck> {
     let feedback = Flags::ECE | Flags::CWR | Flags::AE;
     let Options {
@@ -65,7 +64,6 @@ pub fn pure_ack<P: Payload>(segment: &Segment<P>, connection: u64) -> Option<Pur
 }
 
 /// Request to routers that the segment carries.
-#[must_use]
 pub fn request<P>(segment: &Segment<P>) -> Option<Request> {
     let request = segment.options.router_request()?;
     let requested = match request.scheme {

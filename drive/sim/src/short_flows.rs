@@ -94,9 +94,11 @@ impl ShortFlows {
             ..Self::default()
         };
         for (flow, hosts, route) in processes {
-            let made = flow.application.as_ref();
-            let made = made.and_then(|made| made.arrivals(config.seed, &flow.name));
-            let made = made.expect("an application of the kind arrivals");
+            let made = flow
+                .application
+                .as_ref()
+                .and_then(|made| made.arrivals(config.seed, &flow.name))
+                .expect("an application of the kind arrivals");
             // Other flows determine the end of the simulation.
             let is_awaited = made.is_finite() || config.flows.is_empty();
             let mut process = Process {

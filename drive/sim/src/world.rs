@@ -170,7 +170,6 @@ impl World {
     }
 
     /// Returns the current time.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -614,7 +613,6 @@ impl World {
     }
 
     /// Returns the results.
-    #[must_use]
     pub fn outcome(mut self) -> Outcome {
         for flow in 0..self.connections.len() {
             self.take_last_sample(flow);
@@ -649,10 +647,13 @@ impl World {
             });
         }
         let links = 0..self.network.links().len();
-        let sojourns = links.map(|link| self.network.queue_at(now, link).1.histogram().clone());
-        let sojourns = sojourns.collect();
-        let datagrams = self.datagrams.iter();
-        let datagrams = datagrams.map(|ends| others::outcome(ends, &hosts, &inside));
+        let sojourns = links
+            .map(|link| self.network.queue_at(now, link).1.histogram().clone())
+            .collect();
+        let datagrams = self
+            .datagrams
+            .iter()
+            .map(|ends| others::outcome(ends, &hosts, &inside));
         let max_backlog = self.network.max_backlog().to_vec();
         let (hops, media) = self.network.into_elements();
         Outcome {

@@ -43,8 +43,10 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Expanded<TokenStream> {
     let arguments = arguments(attribute)?;
     let tokens: Vec<TokenTree> = item.clone().into_iter().collect();
     let is_word = |token: &TokenTree, word: &str| token.to_string() == word;
-    let place = tokens.iter().position(|token| is_word(token, "fn"));
-    let place = place.ok_or((Span::call_site(), "the attribute is for functions".into()))?;
+    let place = tokens
+        .iter()
+        .position(|token| is_word(token, "fn"))
+        .ok_or((Span::call_site(), "the attribute is for functions".into()))?;
     let [TokenTree::Ident(name), TokenTree::Group(parameters)] = &tokens[place + 1..place + 3]
     else {
         let span = tokens[place].span();

@@ -240,7 +240,6 @@ fn expect<T>(result: Result<T, TopologyError>) -> T {
 impl Net {
     /// Returns a network with the host [`DEFAULT_HOST`] and no links. All that is random depends on
     /// `seed`; the environment variable `GIGATCP_SEED` replaces it.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let named = std::env::var(SEED_VARIABLE).ok();
         let replaced = named.map(|text| {
@@ -260,7 +259,6 @@ impl Net {
     }
 
     /// Returns the seed in use.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         self.shared.with(|world| world.seed)
     }
@@ -465,7 +463,6 @@ impl Net {
     ///
     /// # Panics
     /// If there is no such host.
-    #[must_use]
     pub fn addresses(&self, host: &str) -> [IpAddr; 2] {
         addresses_of(expect(self.shared.with(|world| world.known(host))))
     }
@@ -484,7 +481,6 @@ impl Net {
     }
 
     /// Virtual time since the beginning of the run.
-    #[must_use]
     pub fn elapsed(&self) -> StdDuration {
         let now = self.shared.with(|world| world.now);
         StdDuration::from_nanos(now.as_nanos())
@@ -540,7 +536,6 @@ impl Net {
     }
 
     /// Returns what has happened so far.
-    #[must_use]
     pub fn report(&self) -> Report {
         self.shared.with(|world| Report::of(world))
     }
@@ -560,7 +555,6 @@ impl Net {
 
     /// Ends the capture; returns the path of its file, or why it is incomplete. `None` without a
     /// capture.
-    #[must_use]
     pub fn finish_capture(&self) -> Option<Result<PathBuf, String>> {
         self.shared.with(|world| world.observers.finish_capture())
     }
@@ -568,26 +562,22 @@ impl Net {
 
 impl Host {
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> String {
         let node = self.node;
         self.net.shared.with(|world| world.name_of(node).to_owned())
     }
 
     /// Its IPv4 address.
-    #[must_use]
     pub fn ip(&self) -> IpAddr {
         addresses_of(self.node)[0]
     }
 
     /// Its IPv6 address.
-    #[must_use]
     pub fn ipv6(&self) -> IpAddr {
         addresses_of(self.node)[1]
     }
 
     /// The network, to change it from inside.
-    #[must_use]
     pub fn net(&self) -> Net {
         self.net.clone()
     }

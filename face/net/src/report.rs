@@ -66,7 +66,6 @@ impl Report {
     }
 
     /// What limited each connection, as `gigatcp why` prints it.
-    #[must_use]
     pub fn why(&self) -> impl fmt::Display + '_ {
         Why(self)
     }

@@ -276,7 +276,6 @@ impl TcpStream {
     }
 
     /// Splits it into halves for two tasks. Dropping the write half shuts that direction.
-    #[must_use]
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         OwnedReadHalf::pair(self)
     }

@@ -596,8 +596,11 @@ impl World {
             };
             let Some((endpoints, segment)) = host.endpoint.poll_transmit(now) else {
                 host.collect_events(&mut self.wakers);
-                let due = host.endpoint.poll_timeout();
-                let due = due.unwrap_or(Instant::FAR_FUTURE).max(now);
+                let due = host
+                    .endpoint
+                    .poll_timeout()
+                    .unwrap_or(Instant::FAR_FUTURE)
+                    .max(now);
                 self.host_times.set(node as usize, due);
                 return;
             };

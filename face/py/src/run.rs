@@ -7,9 +7,9 @@ use gigatcp_report::Report;
 use gigatcp_report::escape::html;
 use gigatcp_run::run::{Backend, Job, Progress};
 use gigatcp_run::store;
-use gigatcp_sweep::arrow::BatchBuilder;
-use gigatcp_sweep::rows::{CellRow, Detail, Kind, Value};
-use gigatcp_sweep::tables::{Field, Table as Kept};
+use gigatcp_run::sweep::arrow::BatchBuilder;
+use gigatcp_run::sweep::rows::{CellRow, Detail, Kind, Value};
+use gigatcp_run::sweep::tables::{Field, Table as Kept};
 use pyo3::prelude::*;
 
 use crate::control::Registration;

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gigatcp_design::address::digest;
-use gigatcp_design::question::Design;
-use gigatcp_design::{Question, QuestionError};
+use gigatcp_plan::design::address::digest;
+use gigatcp_plan::design::question::Design;
+use gigatcp_plan::design::{Question, QuestionError};
 use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_run::files::PlanDirectory;
-use gigatcp_sweep::execute::Round;
-use gigatcp_sweep::rows::find_metric;
-use gigatcp_sweep::stored_question::StoredQuestionError;
-use gigatcp_sweep::tables::Table as Kept;
-use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep as Stored, Worker, arrow};
+use gigatcp_run::sweep::execute::Round;
+use gigatcp_run::sweep::rows::find_metric;
+use gigatcp_run::sweep::stored_question::StoredQuestionError;
+use gigatcp_run::sweep::tables::Table as Kept;
+use gigatcp_run::sweep::{Progress, StoreError, StoredQuestion, Sweep as Stored, Worker, arrow};
 use pyo3::prelude::*;
 
 use crate::error::{failed, plan_error};

@@ -41,7 +41,6 @@ impl Quantity {
     ];
 
     /// Heading of its column, with the unit.
-    #[must_use]
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Average => "average, Mbit/s",
@@ -53,7 +52,6 @@ impl Quantity {
     }
 
     /// Formats a value of this quantity, without the unit.
-    #[must_use]
     pub fn text(self, value: f64) -> String {
         match self {
             // Satellite links carry some kbit/s.
@@ -68,7 +66,6 @@ impl Quantity {
     }
 
     /// Formats the published value of this quantity, or both extremes.
-    #[must_use]
     pub fn extremes_text(self, published: Extremes) -> String {
         let (low, high) = (self.text(published.low), self.text(published.high));
         if low == high {
@@ -100,7 +97,6 @@ impl Quantity {
     }
 
     /// Returns the value published in `series`.
-    #[must_use]
     pub fn published(self, series: &PublishedSeries) -> Option<Extremes> {
         let total = series.total.as_ref();
         let one = match self {
@@ -128,7 +124,6 @@ pub struct Comparison {
 impl Comparison {
     /// Formats our median divided by the published value. With published extremes it is divided by
     /// their middle.
-    #[must_use]
     pub fn ratio(&self) -> String {
         ratio(
             self.published.map(Extremes::middle),
@@ -153,7 +148,6 @@ pub struct Row<'a> {
 }
 
 /// Every flow of every series, in plan order.
-#[must_use]
 pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for group in groups(report.run) {
@@ -174,7 +168,6 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
 }
 
 /// Returns the rows. If a series has very many flows, each kind has one row.
-#[must_use]
 pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows = rows(report).into_iter().peekable();
     let mut kept = Vec::new();
@@ -208,7 +201,6 @@ impl<'a> Row<'a> {
     }
 
     /// All quantities, in the order of [`Quantity::ALL`].
-    #[must_use]
     pub fn comparisons(&self) -> [Comparison; 5] {
         Quantity::ALL.map(|quantity| Comparison {
             quantity,
@@ -252,7 +244,6 @@ impl<'a> Row<'a> {
     }
 
     /// Returns the value of a published equation for the flow.
-    #[must_use]
     pub fn theory(&self) -> Option<&'a TheoryRecord> {
         self.group
             .flows(self.flow)
@@ -260,13 +251,11 @@ impl<'a> Row<'a> {
     }
 
     /// Returns the flow in the repeat that graphs show.
-    #[must_use]
     pub fn representative(&self) -> Option<&'a FlowRecord> {
         self.group.representative().flows.get(self.flow)
     }
 
     /// Returns nanoseconds attributed to `cause`, all repeats together.
-    #[must_use]
     pub fn spent_ns(&self, cause: &str) -> u64 {
         let flows = self.all_flows();
         let shares = flows.flat_map(|flow| &flow.limited_by);
@@ -276,20 +265,17 @@ impl<'a> Row<'a> {
     }
 
     /// Whether the connection failed in any repeat.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.all_flows().any(|flow| flow.failure.is_some())
     }
 
     /// Whether a part of this series is a declared, fitted input.
-    #[must_use]
     pub fn is_fitted(&self) -> bool {
         !self.group.repeats[0].fitted.is_empty()
     }
 }
 
 /// The causes of any of `rows`, the one with most time first.
-#[must_use]
 pub fn causes_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     let flows = rows.iter().flat_map(Row::all_flows);
     let shares = flows

@@ -13,13 +13,11 @@ use crate::number::counted;
 const SHOWN: usize = 20;
 
 /// Returns all findings and their number, in color for a writer that can remove it.
-#[must_use]
 pub fn text(findings: &Diagnostics) -> String {
     drawn(findings, &Renderer::styled())
 }
 
 /// Returns all findings and their number without color.
-#[must_use]
 pub fn plain_text(findings: &Diagnostics) -> String {
     drawn(findings, &Renderer::plain())
 }
@@ -171,7 +169,6 @@ pub struct Finding {
 }
 
 /// Returns all findings for JSON.
-#[must_use]
 pub fn list(findings: &Diagnostics) -> Vec<Finding> {
     let convert = |finding: &Diagnostic| {
         let place = &finding.place;

@@ -5,7 +5,6 @@
 //! sequences.
 
 /// Escapes `text` for HTML, in element content and in quoted attributes.
-#[must_use]
 pub fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -26,7 +25,6 @@ pub fn html(text: &str) -> String {
 /// Escapes JSON for a `<script type="application/json">`. No `<`, `>` or `&` is left, so neither
 /// `</script>` nor `<!--` can occur. In valid JSON all three occur in strings only, where the
 /// escapes mean the same.
-#[must_use]
 pub fn json_in_script(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
@@ -44,7 +42,6 @@ pub fn json_in_script(json: &str) -> String {
 
 /// Escapes `text` for a terminal, on one line. Escapes replace control characters, and the marks
 /// that reverse the direction of writing.
-#[must_use]
 pub fn terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -28,7 +28,6 @@ pub fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(
 }
 
 /// Groups the series of `run` by name, in the order of their first repeat.
-#[must_use]
 pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
     let named = run.series.iter().map(|series| (&*series.name, series));
     let groups = by_key(named).into_iter();
@@ -40,7 +39,6 @@ pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
 impl<'a> Group<'a> {
     /// Returns the repeat that graphs show. It has the median goodput of its first flow; of two in
     /// the middle the slower is taken.
-    #[must_use]
     pub fn representative(&self) -> &'a SeriesRecord {
         let mut order = self.repeats.clone();
         let goodput = |series: &SeriesRecord| series.flows.first().map_or(0.0, |f| f.goodput_bps);
@@ -49,19 +47,16 @@ impl<'a> Group<'a> {
     }
 
     /// Returns the title of the series.
-    #[must_use]
     pub fn title(&self) -> &'a str {
         &self.repeats[0].title
     }
 
     /// Whether any repeat was cut short.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         self.repeats.iter().any(|series| series.partial)
     }
 
     /// The largest number of flows of any repeat.
-    #[must_use]
     pub fn flow_count(&self) -> usize {
         let counts = self.repeats.iter().map(|series| series.flows.len());
         counts.max().unwrap_or(0)
@@ -80,14 +75,12 @@ impl<'a> Group<'a> {
     }
 
     /// Returns the number of runs behind the figures of the series.
-    #[must_use]
     pub fn runs(&self) -> usize {
         self.repeats.len() + self.further().count()
     }
 
     /// Returns the name of flow number `index` among all flows of a run. It is that of the series
     /// if it has one flow only.
-    #[must_use]
     pub fn flow_label(&self, index: usize) -> String {
         if self.flow_count() <= 1 {
             return self.name.to_owned();

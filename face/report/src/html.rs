@@ -40,7 +40,6 @@ const MAIN_SCRIPT: [&str; 2] = [
 ];
 
 /// Returns the whole page of `report`.
-#[must_use]
 pub fn page(report: &Report<'_>) -> String {
     let rows = rows_by_kind(report);
     let mut out = String::with_capacity(1 << 20);

@@ -63,7 +63,6 @@ use gigatcp_record::{RunRecord, SeriesRecord};
 pub use published::{Published, PublishedError, PublishedSeries};
 
 /// Returns the name of a cause for labels, without an article; the id of an unlisted one.
-#[must_use]
 pub fn cause_name(id: &str) -> String {
     let name = cause_phrase(id);
     let articles = ["the ", "a ", "an "].iter();
@@ -90,53 +89,45 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Returns a report on `run`, compared with `published` for matching series.
-    #[must_use]
     pub const fn new(run: &'a RunRecord, published: Option<&'a Published>) -> Self {
         Self { run, published }
     }
 
     /// Returns the numbers published for `series`. They are found by its name, by the series it is
     /// the fit of, or by the series that is its fit.
-    #[must_use]
     pub fn published_for(&self, series: &SeriesRecord) -> Option<&'a PublishedSeries> {
         self.published?.matching(series, &self.run.series)
     }
 
     /// Returns the interval lines, totals and limits of one series as plain text.
-    #[must_use]
     pub fn text_series(&self, series: &SeriesRecord) -> String {
         table::series(series, self.published_for(series), Detail::Whole)
     }
 
     /// Returns all series in one table of plain text. Repeats are summarized as n, median and
     /// spread, with the limits.
-    #[must_use]
     pub fn text_summary(&self) -> String {
         table::summary(self, Detail::Whole)
     }
 
     /// Returns the full text of a run. It has the first repeat of every series, then all of them in
     /// one table.
-    #[must_use]
     pub fn text(&self) -> String {
         self.text_each(Detail::Whole) + &self.text_summary()
     }
 
     /// Returns the result and the limits of each flow: at most some 40 lines.
-    #[must_use]
     pub fn text_screen(&self) -> String {
         screen::text(self)
     }
 
     /// Lines of nuttcp for every flow.
-    #[must_use]
     pub fn text_nuttcp(&self) -> String {
         nuttcp::text(self)
     }
 
     /// All of it, shortened where it would fill very many screens; what is left out is
     /// counted.
-    #[must_use]
     pub fn text_brief(&self) -> String {
         brief::text(self)
     }
@@ -159,7 +150,6 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the whole of `report.html`.
-    #[must_use]
     pub fn html(&self) -> String {
         html::page(self)
     }

@@ -19,7 +19,6 @@ fn has_short_trips(record: &SeriesRecord) -> bool {
 
 /// Returns notes on a run in real time, one per line. `live` is that run, which `record` describes.
 /// They cover stacks, lateness, stalls, and settings of the plan without effect.
-#[must_use]
 pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     let mut lines = vec![format!(
         "sender {}, receiver {}; carrying the packets took {} % of a processor",

@@ -24,7 +24,6 @@ pub const MAX_KINDS: usize = 12;
 
 /// Returns Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2). 1 is fair, 1/n is one flow
 /// taking all. `None` if all shares are zero.
-#[must_use]
 pub fn fairness(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
@@ -34,7 +33,6 @@ pub fn fairness(shares: &[f64]) -> Option<f64> {
 /// Returns the combined rate of flows, bit/s. The rate is over the time from the start of the first
 /// to the end of the last. Each flow is its start (ns), the time its goodput is over (ns), and that
 /// goodput (bit/s).
-#[must_use]
 pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
     let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
     for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
@@ -63,7 +61,6 @@ pub struct Kind<'a> {
 }
 
 /// Returns the kinds of flows, in the order of the first of each.
-#[must_use]
 pub fn kinds(flows: &[FlowRecord]) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
@@ -82,7 +79,6 @@ pub fn kinds(flows: &[FlowRecord]) -> Vec<Kind<'_>> {
 }
 
 /// Returns the text for many flows: all together, then a line for each kind.
-#[must_use]
 pub fn text(flows: &[FlowRecord]) -> String {
     let mut out = String::new();
     let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();

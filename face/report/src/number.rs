@@ -8,7 +8,6 @@
 pub const ABSENT: &str = "-";
 
 /// Formats `value` with `decimals` decimals; [`ABSENT`] if it is not a number.
-#[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return ABSENT.to_owned();
@@ -22,14 +21,12 @@ pub fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// Formats `value` like [`fixed`]; [`ABSENT`] if there is none.
-#[must_use]
 pub fn maybe(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| ABSENT.to_owned(), |value| fixed(value, decimals))
 }
 
 /// Formats `ours` divided by `published`, to about three digits: `1.02`, `12.3`, `0.004`. Both zero
 /// is `equal`, anything divided by zero is `no ratio`, and without both numbers it is [`ABSENT`].
-#[must_use]
 pub fn ratio(published: Option<f64>, ours: Option<f64>) -> String {
     let (Some(published), Some(ours)) = (published, ours) else {
         return ABSENT.to_owned();
@@ -53,7 +50,6 @@ pub fn ratio(published: Option<f64>, ours: Option<f64>) -> String {
 
 /// Formats a rate in bit/s in the largest unit with at least 1 before the point. An example is
 /// `7.25 Gbit/s`.
-#[must_use]
 pub fn rate(bps: f64) -> String {
     const STEPS: [(f64, &str); 4] = [
         (1e12, "Tbit/s"),
@@ -72,13 +68,11 @@ pub fn rate(bps: f64) -> String {
 }
 
 /// Converts nanoseconds to seconds.
-#[must_use]
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 /// Formats digits in groups of three: `1 297 470`.
-#[must_use]
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -93,7 +87,6 @@ pub fn grouped(value: u64) -> String {
 
 /// Formats a count with its noun in groups of three digits. Examples are `1 packet`, `2 000
 /// packets`.
-#[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{} {noun}{end}", grouped(count))

@@ -47,7 +47,6 @@ const NUTTCPS: Units = Units {
 };
 
 /// Returns Mbit/s of `bytes` in `duration_ns`; 0 for a duration of zero.
-#[must_use]
 pub fn mbps(bytes: u64, duration_ns: u64) -> f64 {
     if duration_ns == 0 {
         return 0.0;
@@ -62,7 +61,6 @@ fn line(units: Units, mb: f64, seconds: f64, mbps: f64) -> String {
 }
 
 /// Lines of nuttcp for every flow: intervals and total, under its name.
-#[must_use]
 pub fn text(report: &Report<'_>) -> String {
     let mut out = String::new();
     for series in report.run.series.iter().filter(|series| series.repeat == 0) {
@@ -79,7 +77,6 @@ pub fn text(report: &Report<'_>) -> String {
 }
 
 /// Formats a recorded interval, without its retransmissions.
-#[must_use]
 pub fn interval(record: &IntervalRecord) -> String {
     recorded(OURS, record)
 }
@@ -95,7 +92,6 @@ fn recorded(units: Units, record: &IntervalRecord) -> String {
 }
 
 /// Formats ` 464 retrans`; empty if there are none.
-#[must_use]
 pub fn retransmissions(segments: u64) -> String {
     match segments {
         0 => String::new(),
@@ -104,13 +100,11 @@ pub fn retransmissions(segments: u64) -> String {
 }
 
 /// Formats a published interval.
-#[must_use]
 pub fn published_interval(published: &PublishedInterval) -> String {
     line(OURS, published.mb, published.seconds, published.mbps)
 }
 
 /// Formats the total line of a flow.
-#[must_use]
 pub fn total(flow: &FlowRecord) -> String {
     sum(OURS, flow)
 }
@@ -131,7 +125,6 @@ fn sum(units: Units, flow: &FlowRecord) -> String {
 }
 
 /// Formats a published total line.
-#[must_use]
 pub fn published_total(total: &PublishedTotal) -> String {
     let line = line(OURS, total.mb, total.seconds, total.mbps);
     format!(

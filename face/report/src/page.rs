@@ -197,7 +197,6 @@ pub struct Sequence<'a> {
 }
 
 /// Returns the data that the page of `report` draws.
-#[must_use]
 pub fn page<'a>(report: &Report<'a>) -> Page<'a> {
     let rows = rows(report);
     let drawn = &rows[..rows.len().min(MAX_LINES)];

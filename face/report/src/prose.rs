@@ -7,7 +7,6 @@ pub const WIDTH: usize = 80;
 pub const TIE: char = '\u{a0}';
 
 /// A count with its noun: `1 packet`, `2 packets`.
-#[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{end}")
@@ -15,13 +14,11 @@ pub fn counted(count: u64, noun: &str) -> String {
 
 /// Wraps `text` to lines of at most [`WIDTH`] columns, all indented by `indent`. Longer words stay
 /// whole, and a number and its unit share a line.
-#[must_use]
 pub fn wrap(text: &str, indent: usize) -> String {
     wrap_hanging(text, indent, indent)
 }
 
 /// Wraps `text` like [`wrap`], with lines after the first indented by `hanging`.
-#[must_use]
 pub fn wrap_hanging(text: &str, indent: usize, hanging: usize) -> String {
     let mut out = String::new();
     let mut column = 0;

@@ -121,7 +121,6 @@ pub struct Extremes {
 
 impl Extremes {
     /// One number.
-    #[must_use]
     pub const fn one(value: f64) -> Self {
         Self {
             low: value,
@@ -130,7 +129,6 @@ impl Extremes {
     }
 
     /// Returns the middle between the two, used for ratios.
-    #[must_use]
     pub fn middle(self) -> f64 {
         f64::midpoint(self.low, self.high)
     }
@@ -242,7 +240,6 @@ impl Published {
     }
 
     /// Returns the measurement published under `name`.
-    #[must_use]
     pub fn named(&self, name: &str) -> Option<&PublishedSeries> {
         self.series.iter().find(|series| series.name == name)
     }
@@ -250,7 +247,6 @@ impl Published {
     /// Returns the numbers published for `series`, one of `all`. They are found under its own name,
     /// or under the name of the series it is the fit of. Otherwise, for the unfitted series of a
     /// fit, they are those of the fit.
-    #[must_use]
     pub fn matching(
         &self,
         series: &SeriesRecord,
@@ -288,7 +284,6 @@ impl Published {
 impl PublishedSeries {
     /// Returns interval lines as (end of the interval in s, Mbit/s). The ends are sums of the
     /// printed lengths.
-    #[must_use]
     pub fn rates(&self) -> Vec<(f64, f64)> {
         let mut end = 0.0;
         let rate = |line: &PublishedInterval| {
@@ -300,13 +295,11 @@ impl PublishedSeries {
 
     /// Returns seconds to the first interval at 90 % of the plateau, defined in
     /// [`gigatcp_record::growth`].
-    #[must_use]
     pub fn seconds_to_90(&self) -> Option<f64> {
         gigatcp_record::growth::seconds_to_90(&self.rates())
     }
 
     /// Returns the average over the whole measurement, Mbit/s.
-    #[must_use]
     pub fn average(&self) -> Option<Extremes> {
         let extremes = self.mbps.map(|(low, high)| Extremes { low, high });
         let total = || self.total.map(|total| Extremes::one(total.mbps));
@@ -314,7 +307,6 @@ impl PublishedSeries {
     }
 
     /// Returns whether rates of a connection were published, and not only loss or delay.
-    #[must_use]
     pub fn has_rates(&self) -> bool {
         self.average().is_some() || !self.intervals.is_empty()
     }

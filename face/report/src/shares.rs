@@ -9,7 +9,6 @@
 const WHOLE: u128 = 1000;
 
 /// Returns tenths of a percent of each of `parts`, adding up to 1000. All zero if the parts are.
-#[must_use]
 pub fn permille(parts: &[u64]) -> Vec<u32> {
     let total: u128 = parts.iter().map(|&part| u128::from(part)).sum();
     if total == 0 {
@@ -30,7 +29,6 @@ pub fn permille(parts: &[u64]) -> Vec<u32> {
 }
 
 /// Formats tenths of a percent: `12.3`.
-#[must_use]
 pub fn text(permille: u32) -> String {
     format!("{}.{}", permille / 10, permille % 10)
 }

@@ -1,12 +1,12 @@
 //! A sweep as tables of any axes, effects, and a page with plots.
 //!
-//! Everything shown is computed from the values of one column by `gigatcp_design`. Values of
+//! Everything shown is computed from the values of one column by `gigatcp_plan::design`. Values of
 //! factors that are not in a table are pooled. A mean is followed by half its 95 % confidence
 //! interval; `n` is the number of values, failures not counted.
 
-use gigatcp_design::effects::{Effects, Unbalanced};
-use gigatcp_design::grid::{Grid, Pooled};
-use gigatcp_design::statistics::{self, CONFIDENCE};
+use gigatcp_plan::design::effects::{Effects, Unbalanced};
+use gigatcp_plan::design::grid::{Grid, Pooled};
+use gigatcp_plan::design::statistics::{self, CONFIDENCE};
 use gigatcp_theory::sample::Summary;
 
 use crate::grid::named_grid;
@@ -72,7 +72,6 @@ pub struct Scale {
 
 impl Scale {
     /// Returns the scale for values up to `largest`.
-    #[must_use]
     pub fn of(unit: &str, largest: f64) -> Self {
         const RATES: [(f64, &str); 5] = [
             (1e12, "Tbit/s"),
@@ -97,7 +96,6 @@ impl Scale {
     }
 
     /// Formats a value in this unit, with four significant digits and without the unit.
-    #[must_use]
     pub fn number(self, value: f64) -> String {
         let size = (value / self.factor).abs();
         if size > 0.0 && size < 0.001 {
@@ -133,7 +131,6 @@ impl Scale {
 
 impl SweepReport<'_> {
     /// Returns the unit for all its values.
-    #[must_use]
     pub fn scale(&self) -> Scale {
         let values = self
             .grid
@@ -146,7 +143,6 @@ impl SweepReport<'_> {
     }
 
     /// Returns the factors that vary.
-    #[must_use]
     pub fn varying(&self) -> Vec<usize> {
         let factors = 0..self.grid.scales.len();
         let varies = |factor: &usize| self.grid.scales[*factor].labels.len() > 1;
@@ -154,7 +150,6 @@ impl SweepReport<'_> {
     }
 
     /// Returns all of it as plain text.
-    #[must_use]
     pub fn text(&self, view: &View) -> String {
         let answer = self.answer().map(|answer| wrap(&answer, 0) + "\n");
         answer.unwrap_or_default() + &self.tables(view)

@@ -28,7 +28,6 @@ const LAST_INTERVAL_NS: u64 = 1_000_000_000;
 const MOST_CAUSES: usize = 3;
 
 /// Returns one series: heading, interval lines of every flow, totals, limits, path.
-#[must_use]
 pub fn series(
     record: &SeriesRecord,
     published: Option<&PublishedSeries>,
@@ -168,7 +167,6 @@ pub(crate) fn negotiated_line(value: &Negotiated) -> String {
 }
 
 /// Returns lines for an abnormal end, and for drops of the receiver's network card.
-#[must_use]
 pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     let failure = flow.failure.iter().map(|failure| {
         let after = flow.ended_ns as f64 / 1e9;
@@ -219,7 +217,6 @@ fn last_byte(flow: &FlowRecord) -> String {
 }
 
 /// Returns a line with the answer from packets only.
-#[must_use]
 pub fn why(flow: &FlowRecord) -> Vec<String> {
     let why = flow.why.iter();
     why.map(|why| format!("from packets only: {}", why.sentence))
@@ -278,7 +275,6 @@ fn averages(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
 }
 
 /// Returns the published line, our line and their ratio; a missing line is [`ABSENT`].
-#[must_use]
 pub fn interval_cells(
     ours: Option<&gigatcp_record::IntervalRecord>,
     theirs: Option<&crate::published::PublishedInterval>,
@@ -337,7 +333,6 @@ fn named_cells<'a, T: 'a>(
 }
 
 /// Returns all series: published and simulated quantities, then the limits.
-#[must_use]
 pub fn summary(report: &Report<'_>, detail: Detail) -> String {
     let mut rows = rows_by_kind(report);
     if report.run.series.is_empty() {

@@ -10,7 +10,6 @@
 pub type Point = (u64, u64);
 
 /// Returns at most `budget` (at least 4) of `points`, which are in order of time.
-#[must_use]
 pub fn thin(points: &[Point], budget: usize) -> Vec<Point> {
     if points.len() <= budget.max(4) {
         return points.to_vec();
@@ -55,7 +54,6 @@ fn keep_corners(bucket: &[Point], kept: &mut Vec<Point>) {
 
 /// Returns the difference of each value to the one before, the first to 0. The numbers in the
 /// embedded data are then short.
-#[must_use]
 pub fn deltas(values: impl IntoIterator<Item = u64>) -> Vec<i64> {
     let mut before = 0;
     let difference = |value: u64| {

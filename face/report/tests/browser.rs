@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use connection::eventful;
 use driver::Browser;
-use gigatcp_design::grid;
+use gigatcp_plan::design::grid;
 use gigatcp_report::graph::{
     DiagnosisText, Effect, Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Span,
 };

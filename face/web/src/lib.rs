@@ -39,7 +39,6 @@ pub enum Answer {
 }
 
 /// Returns the answer for a capture.
-#[must_use]
 pub fn answer(source: Source) -> Answer {
     read(source).unwrap_or_else(|error| Answer::Failed {
         error: in_words(&error),

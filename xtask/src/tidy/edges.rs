@@ -13,7 +13,7 @@ use super::tree::File;
 const OURS: &str = "gigatcp-";
 
 /// Crates of the core, each with its allowed dependencies, transitively closed.
-const CORE: [(&str, &[&str]); 14] = [
+const CORE: [(&str, &[&str]); 13] = [
     ("units", &[]),
     ("record", &[]),
     ("wire", &["units"]),
@@ -29,13 +29,12 @@ const CORE: [(&str, &[&str]); 14] = [
     ("theory", &["units"]),
     ("protocol", &["units"]),
     ("doctor", &["units", "theory"]),
-    ("plan", &["units", "tcp", "path", "app"]),
-    ("design", &["units", "tcp", "path", "app", "plan", "theory"]),
+    ("plan", &["units", "tcp", "path", "app", "theory"]),
 ];
 
 /// Crates of the ring that runs the core.
-const DRIVE: [&str; 10] = [
-    "linux", "sim", "live", "emulate", "capture", "meter", "analyze", "run", "sweep", "twin",
+const DRIVE: [&str; 9] = [
+    "linux", "sim", "live", "emulate", "capture", "meter", "analyze", "run", "twin",
 ];
 
 /// Crates of the user interfaces.
@@ -46,7 +45,7 @@ const PROOF: [&str; 3] = ["conformance", "grade", "interop"];
 
 const WHY: &str = "dependencies point inward only: face -> drive -> core, and in the core \
                    units <- wire <- events <- tcp; path, app and theory see units alone; nothing depends on proof; drive crates \
-                   meet in run and twin, analyze sees capture, meter sees live, sweep sees run, and on Linux all of them may ask gigatcp-linux";
+                   meet in run and twin, analyze sees capture, meter sees live, and on Linux all of them may ask gigatcp-linux";
 const FIX: &str = "move what both need inward, or let the crate that sees both join them";
 
 /// Checks one manifest.
@@ -105,8 +104,7 @@ fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
         ("drive", Some("drive")) => {
             matches!(name, "run" | "twin")
                 || dependency == "linux"
-                || [("analyze", "capture"), ("meter", "live"), ("sweep", "run")]
-                    .contains(&(name, dependency))
+                || [("analyze", "capture"), ("meter", "live")].contains(&(name, dependency))
         }
         ("face", Some(ring)) => ring != "proof",
         ("proof", Some(_)) => true,

@@ -102,7 +102,9 @@ impl<T: Parcel> Link<T> {
         books: &mut Bookkeeping<T>,
     ) {
         self.advance(now, books);
-        self.reorder_delay = after.reorder.map_or(Duration::ZERO, |it| it.extra_delay);
+        self.reorder_delay = after
+            .reorder
+            .map_or(Duration::ZERO, |reorder| reorder.extra_delay);
         self.reorders = after.reorder.is_some();
         self.mark_above = after.mark_above;
         self.release = after.release;

@@ -22,8 +22,11 @@ pub(super) struct Media<T> {
 
 impl<T: Parcel> Media<T> {
     pub(super) fn new(config: &NetworkConfig, seed: u64) -> Result<Self, ConfigError> {
-        let media = config.media.iter().cloned();
-        let media = media.map(|medium| SharedMedium::new(medium, seed));
+        let media = config
+            .media
+            .iter()
+            .cloned()
+            .map(|medium| SharedMedium::new(medium, seed));
         Ok(Self {
             media: media.collect::<Result<_, _>>()?,
             stations: config.stations().collect(),
@@ -54,7 +57,6 @@ impl<T> Media<T> {
 
 impl<T: Routed> Network<T> {
     /// Returns the medium whose station has this number in routes. `None`: it is a link.
-    #[must_use]
     pub fn medium_of(&self, link: usize) -> Option<usize> {
         let station = link.checked_sub(self.links.len())?;
         Some(self.media.stations.get(station)?.0)
@@ -62,7 +64,6 @@ impl<T: Routed> Network<T> {
 
     /// Returns the time from zero to `now` in which a link or medium was busy. A medium is given by
     /// one of its stations.
-    #[must_use]
     pub fn busy_time(&self, link: usize, now: Instant) -> Duration {
         match self.medium_of(link) {
             Some(medium) => self.media.media[medium].busy_time(),
@@ -72,14 +73,12 @@ impl<T: Routed> Network<T> {
 
     /// Returns the waiting time at a link of a packet that arrives at `now`. Zero for a station:
     /// its wait depends on later transmissions of others.
-    #[must_use]
     pub fn wait(&self, link: usize, now: Instant) -> Duration {
         let link = self.links.get(link);
         link.map_or(Duration::ZERO, |hop| hop.wait(now))
     }
 
     /// Returns whether any parcel is inside.
-    #[must_use]
     pub fn is_occupied(&self) -> bool {
         let links = self.links.iter().map(Hop::counters);
         let media = self.media.media.iter().map(SharedMedium::counters);
@@ -91,8 +90,9 @@ impl<T: Routed> Network<T> {
     #[inline(never)]
     pub(super) fn serve_medium(&mut self, at: Instant, element: usize) -> Option<T> {
         let number = element - self.links.len();
-        let polled = self.media.media[number].poll_delivery(at);
-        let polled = polled.map(|(_, parcel)| parcel);
+        let polled = self.media.media[number]
+            .poll_delivery(at)
+            .map(|(_, parcel)| parcel);
         let next = self.media.due(number);
         self.appoint(at, element, next);
         self.collect_dropped_on_medium(at, element);

@@ -173,8 +173,11 @@ fn check(config: &QueueConfig) -> Result<(), Conflict> {
             return Err(conflict(["prio"; 2], why, section));
         }
         let dscp = class.maybe_whole(&DSCP);
-        let others = config.classes.iter().take(section - 1);
-        let mut others = others.filter_map(|other| other.maybe_whole(&DSCP));
+        let mut others = config
+            .classes
+            .iter()
+            .take(section - 1)
+            .filter_map(|other| other.maybe_whole(&DSCP));
         if others.any(|other| dscp == Some(other)) {
             let why = "each `dscp` has one class";
             return Err(conflict(["dscp"; 2], why, section));
@@ -673,8 +676,7 @@ impl Discipline for Htb {
     }
 
     fn poll_release(&self) -> Option<Instant> {
-        let changes = self.levels.iter();
-        let changes = changes.filter_map(|level| level.changes.first());
+        let changes = self.levels.iter().filter_map(|level| level.changes.first());
         changes.map(|(due, _)| *due).min().filter(|_| self.is_held)
     }
 

@@ -93,7 +93,6 @@ impl Ticket {
     }
 
     /// Returns its contribution to a backlog.
-    #[must_use]
     pub fn tally(&self) -> Tally {
         Tally::new(1, u64::from(self.octets))
     }
@@ -167,7 +166,6 @@ pub struct Limits {
 
 impl Limits {
     /// Returns whether a backlog of this size is within the queue limit.
-    #[must_use]
     pub fn admit(&self, inside: Tally) -> bool {
         self.packets.is_none_or(|limit| inside.packets <= limit)
             && self.bytes.is_none_or(|limit| inside.bytes <= limit)
@@ -263,25 +261,21 @@ impl QueueConfig {
     }
 
     /// Whether packets wait in it even for a link that is free.
-    #[must_use]
     pub fn holds_back(&self) -> bool {
         !self.discipline.class_parameters.is_empty()
     }
 
     /// Number of queues to each of which the limits apply: the leaves of a hierarchy, or one.
-    #[must_use]
     pub fn limited_queues(&self) -> u64 {
         htb::leaves(&self.classes).max(1)
     }
 
     /// Rate up to which it lets packets leave; `None`: any.
-    #[must_use]
     pub fn shaped_rate(&self) -> Option<Rate> {
         htb::total_rate(self)
     }
 
     /// Returns whether this is the queue whose departures are known on arrival.
-    #[must_use]
     pub fn is_fifo(&self) -> bool {
         self.discipline.name == fifo::ENTRY.name
     }
@@ -304,7 +298,6 @@ pub const REGISTRY: &[Entry] = &[
 ];
 
 /// Returns the discipline of that name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }

@@ -195,8 +195,7 @@ proptest! {
         for number in dropped {
             let (_, packet) = &arrivals[number as usize];
             let (ack, flags, sack) = packet.ack.unwrap();
-            let newer = arrivals[number as usize + 1..].iter().map(|(_, newer)| newer);
-            let newer = newer.filter(|newer| newer.flow == packet.flow && out.contains(&newer.number));
+            let newer = arrivals[number as usize + 1..].iter().map(|(_, newer)| newer).filter(|newer| newer.flow == packet.flow && out.contains(&newer.number));
             let covers = |newer: &Packet| newer.ack.is_some_and(|(other, f, s)| {
                 other.wrapping_sub(ack) as i32 > 0 && (f, s) == (flags, sack)
             });

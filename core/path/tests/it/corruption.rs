@@ -83,13 +83,19 @@ fn what_is_damaged_arrives_in_its_place_and_nothing_else_is_touched() {
         let (plain, _) = carry(link(Vec::new(), release), 640, 64);
         let listed = vec![LossModel::Listed(vec![2, 3, 130])];
         let (damaged, hop) = carry(link(listed, release), 640, 64);
-        let numbers = |out: &[(u64, Instant, bool)]| out.iter().map(|it| it.0).collect::<Vec<_>>();
+        let numbers = |out: &[(u64, Instant, bool)]| {
+            out.iter().map(|delivery| delivery.0).collect::<Vec<_>>()
+        };
         assert_eq!(numbers(&plain), numbers(&damaged));
-        let corrupted = damaged.iter().filter(|it| it.2).map(|it| it.0);
+        let corrupted = damaged
+            .iter()
+            .filter(|delivery| delivery.2)
+            .map(|delivery| delivery.0);
         assert_eq!(corrupted.collect::<Vec<_>>(), [1, 2, 129]);
         if release == Release::PerPacket {
-            let times =
-                |out: &[(u64, Instant, bool)]| out.iter().map(|it| it.1).collect::<Vec<_>>();
+            let times = |out: &[(u64, Instant, bool)]| {
+                out.iter().map(|delivery| delivery.1).collect::<Vec<_>>()
+            };
             assert_eq!(times(&plain), times(&damaged));
         }
         let counters = hop.counters();
@@ -106,13 +112,21 @@ fn the_share_is_the_one_that_was_requested_and_losses_are_not_shifted_by_it() {
     let (out, hop) = carry(link(vec![random.clone()], Release::PerPacket), 100_000, 1);
     let damaged = hop.counters().corrupted.packets;
     assert!(damaged.abs_diff(1000) < 5 * 32, "{damaged}");
-    assert_eq!(out.iter().filter(|it| it.2).count() as u64, damaged);
+    assert_eq!(
+        out.iter().filter(|delivery| delivery.2).count() as u64,
+        damaged
+    );
     let lossy = |corrupt| HopConfig {
         loss: vec![random.clone()],
         ..link(corrupt, Release::PerPacket)
     };
-    let numbers =
-        |config| -> Vec<u64> { carry(config, 20_000, 1).0.iter().map(|it| it.0).collect() };
+    let numbers = |config| -> Vec<u64> {
+        carry(config, 20_000, 1)
+            .0
+            .iter()
+            .map(|delivery| delivery.0)
+            .collect()
+    };
     let chain = GilbertElliott::of_bursts(chance(0.02), 4.0).unwrap();
     let corrupt = vec![random.clone(), LossModel::GilbertElliott(chain)];
     assert_eq!(numbers(lossy(Vec::new())), numbers(lossy(corrupt)));
@@ -125,7 +139,10 @@ fn a_copy_is_made_before_the_damage() {
         ..link(vec![LossModel::Periodic { every: 1 }], Release::PerPacket)
     };
     let (out, hop) = carry(config, 3, 3);
-    let seen: Vec<(u64, bool)> = out.iter().map(|it| (it.0, it.2)).collect();
+    let seen: Vec<(u64, bool)> = out
+        .iter()
+        .map(|delivery| (delivery.0, delivery.2))
+        .collect();
     let pairs = (0..3).flat_map(|n| [(n, true), (n, false)]);
     assert_eq!(seen, pairs.collect::<Vec<_>>());
     assert_eq!(hop.counters().corrupted.packets, 3);

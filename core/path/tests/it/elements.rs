@@ -494,8 +494,10 @@ fn check_complete(outcome: &Outcome, traffic: &Traffic) -> Result<(), TestCaseEr
     prop_assert!(outcome.counters.inside.is_zero());
     let given = traffic.iter().map(|(_, _, count, _)| *count).sum();
     let mut seen = vec![0_u64; given];
-    let out = outcome.packets().into_iter();
-    let out = out.filter(|(.., is_error)| !is_error);
+    let out = outcome
+        .packets()
+        .into_iter()
+        .filter(|(.., is_error)| !is_error);
     let dropped = outcome.dropped.iter().filter(|(.., is_error)| !is_error);
     let numbers = out.map(|(_, number, _)| number);
     for number in numbers.chain(dropped.map(|(number, ..)| *number)) {

@@ -373,8 +373,8 @@ fn a_copy_follows_its_original_and_queues_like_it() {
         ..HopConfig::default()
     });
     let outcome = run(&mut hop, steady(3, 1250, 0));
-    let expected = [(10, 0), (20, 0), (30, 1), (40, 1), (50, 2)];
-    let expected = expected.map(|(us, number)| (at(us * 1000), number));
+    let expected =
+        [(10, 0), (20, 0), (30, 1), (40, 1), (50, 2)].map(|(us, number)| (at(us * 1000), number));
     assert_eq!(outcome.delivered_packets(), expected);
     assert_eq!(outcome.dropped, [(2, DropCause::QueueFull)]);
     assert_eq!(hop.counters().duplicated, tally(3, 3750));

@@ -291,11 +291,11 @@ proptest! {
         }
         for route in 0..config.routes.len() {
             let of_route = |all: &[Arrived]| -> Vec<u64> {
-                let all = all.iter().filter(|one| one.1 == route);
+                let all = all.iter().filter(|delivery| delivery.1 == route);
                 all.flat_map(|(_, _, numbers, _)| numbers.clone()).collect()
             };
             let (mut one, mut other) = (of_route(&out), of_route(&joined.arrived));
-            let dues = out.iter().filter(|one| one.1 == route).map(|one| one.0);
+            let dues = out.iter().filter(|delivery| delivery.1 == route).map(|delivery| delivery.0);
             prop_assert!(dues.collect::<Vec<_>>().is_sorted());
             // Two links may end packets of one route at one instant, never one link.
             one.sort_unstable();

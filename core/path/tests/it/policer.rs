@@ -65,7 +65,11 @@ fn super_packets_fare_as_their_wire_packets_would_alone() {
     assert_eq!(whole.delivered_packets(), alone.delivered_packets());
     assert_eq!(whole.dropped, alone.dropped);
     // Four full ones, then the short one that fits.
-    let numbers: Vec<u64> = alone.delivered_packets().iter().map(|one| one.1).collect();
+    let numbers: Vec<u64> = alone
+        .delivered_packets()
+        .iter()
+        .map(|delivery| delivery.1)
+        .collect();
     assert_eq!(numbers, [0, 1, 2, 3, 6]);
 }
 
@@ -80,7 +84,7 @@ fn what_a_loss_model_takes_costs_no_tokens() {
     let numbers: Vec<u64> = outcome
         .delivered_packets()
         .iter()
-        .map(|one| one.1)
+        .map(|delivery| delivery.1)
         .collect();
     assert_eq!(numbers, [2, 3, 4]);
     assert_eq!(

@@ -95,7 +95,8 @@ fn release() -> impl Strategy<Value = Release> {
 }
 
 fn singles(traffic: &[(Instant, Numbered)]) -> Vec<(Instant, Numbered)> {
-    let alone = |&(now, parcel): &(Instant, Numbered)| parcel.singles().map(move |one| (now, one));
+    let alone =
+        |&(now, parcel): &(Instant, Numbered)| parcel.singles().map(move |single| (now, single));
     traffic.iter().flat_map(alone).collect()
 }
 

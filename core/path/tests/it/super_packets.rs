@@ -163,8 +163,12 @@ struct Outcome {
 impl Outcome {
     /// Returns the delivered wire packets, without times.
     fn fields(&self) -> Vec<(u64, Field)> {
-        let mut fields: Vec<_> = self.delivered.iter().map(|one| (one.1, one.2)).collect();
-        fields.sort_unstable_by_key(|one| one.0);
+        let mut fields: Vec<_> = self
+            .delivered
+            .iter()
+            .map(|delivery| (delivery.1, delivery.2))
+            .collect();
+        fields.sort_unstable_by_key(|delivery| delivery.0);
         fields
     }
 

@@ -36,7 +36,6 @@ pub struct Amount {
 
 impl Amount {
     /// Returns a number without a dimension.
-    #[must_use]
     pub const fn number(value: f64) -> Self {
         Self {
             value,
@@ -45,7 +44,6 @@ impl Amount {
     }
 
     /// Returns an amount of data.
-    #[must_use]
     pub fn bytes(bytes: Bytes) -> Self {
         Self {
             value: bytes.as_u64() as f64,
@@ -54,7 +52,6 @@ impl Amount {
     }
 
     /// Parses a quantity. `None` if `text` is another word.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let trimmed = text.trim();
         let of = |value, dimension| Some(Self { value, dimension });
@@ -76,7 +73,6 @@ impl Amount {
 
     /// Returns the quantity as in a plan, in the smallest unit. `None` if its dimension has no
     /// unit.
-    #[must_use]
     pub fn text(self) -> Option<String> {
         let whole = |value: f64, unit| Some(format!("{} {unit}", libm::round(value)));
         if !self.value.is_finite() {
@@ -93,7 +89,6 @@ impl Amount {
 }
 
 /// A number in the shortest form that reads back as the same.
-#[must_use]
 pub fn plain(value: f64) -> String {
     let size = libm::fabs(value);
     if size != 0.0 && !(1e-3..1e15).contains(&size) {

@@ -77,7 +77,6 @@ impl Expression {
     }
 
     /// Returns its text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -107,7 +107,6 @@ impl Span {
     }
 
     /// Returns the text of the value at a share of the range. Shares are from 0 to 1.
-    #[must_use]
     pub fn at(&self, share: f64) -> String {
         debug_assert!(
             (0.0..=1.0).contains(&share),

@@ -27,7 +27,6 @@ pub enum KnownKey {
 
 impl KnownKey {
     /// Returns whether it takes whole numbers only.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         match self {
             Self::Key(key) => matches!(key.kind, Kind::Whole(..) | Kind::Octets(..)),
@@ -36,7 +35,6 @@ impl KnownKey {
     }
 
     /// Returns whether its value is true or false.
-    #[must_use]
     pub fn is_flag(&self) -> bool {
         match self {
             Self::Key(key) => matches!(key.kind, Kind::Flag),

@@ -1,6 +1,7 @@
 //! Tests of `gigatcp-plan` through its public interface, in one program: it is compiled and linked once.
 
 mod axes;
+mod cells;
 mod diagnostics;
 mod experiments;
 mod hostile;
@@ -8,3 +9,4 @@ mod keys;
 mod model;
 mod overrides;
 mod processors;
+mod statistics;

@@ -54,26 +54,22 @@ pub enum ParseErrorKind {
 
 impl ParseError {
     /// Returns the kind of quantity that was expected.
-    #[must_use]
     pub const fn quantity(&self) -> Quantity {
         self.quantity
     }
 
     /// Returns the kind of fault.
-    #[must_use]
     pub const fn kind(&self) -> &ParseErrorKind {
         &self.kind
     }
 
     /// Returns the byte range of the fault in the input; empty where something is missing. Both
     /// ends are character boundaries within the input.
-    #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
     /// Returns a suggested text.
-    #[must_use]
     pub fn hint(&self) -> String {
         let example = self.quantity.example();
         match (&self.suggestion, &self.kind) {

@@ -10,20 +10,17 @@ use super::{BYTE_UNITS, DECIMAL_BYTE_UNITS, DURATION_UNITS, Quantity, RATE_UNITS
 use crate::{Bytes, Duration, Probability, Rate};
 
 /// Returns a rate to three digits, for example `7.25 Gbit/s`.
-#[must_use]
 pub fn human_rate(rate: Rate) -> String {
     three_digits(rate.as_bps(), &RATE_UNITS, Quantity::Rate.zero_unit())
 }
 
 /// Returns an amount of data to three digits in decimal units, for example `69.9 MB`.
-#[must_use]
 pub fn human_bytes(amount: Bytes) -> String {
     let units = &BYTE_UNITS[..DECIMAL_BYTE_UNITS];
     three_digits(amount.as_u64(), units, Quantity::Bytes.zero_unit())
 }
 
 /// Returns a duration to three digits, for example `83.1 ms`, `856 s`, `16.7 min`.
-#[must_use]
 pub fn human_duration(span: Duration) -> String {
     three_digits(
         span.as_nanos(),
@@ -33,7 +30,6 @@ pub fn human_duration(span: Duration) -> String {
 }
 
 /// Returns a probability to three digits, for example `1.36e-8`.
-#[must_use]
 pub fn human_probability(p: Probability) -> String {
     let value = p.as_f64();
     if value == 0.0 || value >= 0.001 {

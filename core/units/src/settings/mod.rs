@@ -32,7 +32,6 @@ pub enum Value {
 
 impl Value {
     /// Returns the name of the kind, for errors.
-    #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Time(_) => "a time",
@@ -116,7 +115,6 @@ pub struct Parameter {
 
 impl Parameter {
     /// Returns a time parameter from a nanosecond to a year.
-    #[must_use]
     pub const fn time(
         name: &'static str,
         default: Option<Duration>,
@@ -132,7 +130,6 @@ impl Parameter {
     }
 
     /// Returns a byte parameter from 1 to 2^50.
-    #[must_use]
     pub const fn octets(name: &'static str, default: Option<u64>, summary: &'static str) -> Self {
         Self {
             name,
@@ -144,7 +141,6 @@ impl Parameter {
     }
 
     /// Returns an integer parameter from 1 to `most`.
-    #[must_use]
     pub const fn count(
         name: &'static str,
         default: Option<u64>,
@@ -161,7 +157,6 @@ impl Parameter {
     }
 
     /// Returns a rate parameter from 1 bit/s.
-    #[must_use]
     pub const fn rate(name: &'static str, default: Option<Rate>, summary: &'static str) -> Self {
         Self {
             name,
@@ -173,7 +168,6 @@ impl Parameter {
     }
 
     /// Returns a real parameter within bounds.
-    #[must_use]
     pub const fn number(
         name: &'static str,
         default: Option<f64>,
@@ -190,7 +184,6 @@ impl Parameter {
     }
 
     /// Returns a flag that is off by default.
-    #[must_use]
     pub const fn flag(name: &'static str, summary: &'static str) -> Self {
         Self {
             name,
@@ -233,7 +226,6 @@ pub enum SettingsError {
 
 impl Settings {
     /// Returns settings with all defaults.
-    #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -272,14 +264,12 @@ impl Settings {
     }
 
     /// Returns the value of a parameter: the one that was set, else its default.
-    #[must_use]
     pub fn get(&self, parameter: &Parameter) -> Option<Value> {
         let set = self.0.iter().find(|setting| setting.name == parameter.name);
         set.map(|setting| setting.value).or(parameter.default)
     }
 
     /// Returns a time; `None` if the parameter is off or of another kind.
-    #[must_use]
     pub fn maybe_time(&self, parameter: &Parameter) -> Option<Duration> {
         match self.get(parameter) {
             Some(Value::Time(time)) => Some(time),
@@ -288,13 +278,11 @@ impl Settings {
     }
 
     /// Returns a time; zero if the parameter is off or of another kind.
-    #[must_use]
     pub fn time(&self, parameter: &Parameter) -> Duration {
         self.maybe_time(parameter).unwrap_or(Duration::ZERO)
     }
 
     /// Returns bytes or a count; `None` if the parameter is off or of another kind.
-    #[must_use]
     pub fn maybe_whole(&self, parameter: &Parameter) -> Option<u64> {
         match self.get(parameter) {
             Some(Value::Octets(number) | Value::Count(number)) => Some(number),
@@ -303,13 +291,11 @@ impl Settings {
     }
 
     /// Returns bytes or a count; zero if the parameter is off or of another kind.
-    #[must_use]
     pub fn whole(&self, parameter: &Parameter) -> u64 {
         self.maybe_whole(parameter).unwrap_or(0)
     }
 
     /// Returns a number; zero if the parameter is off or of another kind.
-    #[must_use]
     pub fn number(&self, parameter: &Parameter) -> f64 {
         match self.get(parameter) {
             Some(Value::Number(number)) => number,
@@ -318,7 +304,6 @@ impl Settings {
     }
 
     /// Returns a rate; `None` if the parameter is off or of another kind.
-    #[must_use]
     pub fn rate(&self, parameter: &Parameter) -> Option<Rate> {
         match self.get(parameter) {
             Some(Value::Rate(rate)) => Some(rate),
@@ -327,7 +312,6 @@ impl Settings {
     }
 
     /// Returns whether a flag is set.
-    #[must_use]
     pub fn flag(&self, parameter: &Parameter) -> bool {
         self.get(parameter) == Some(Value::Flag(true))
     }

@@ -32,7 +32,6 @@ pub struct TextError {
 
 impl TextError {
     /// Returns an error about `part`, which is at `span`.
-    #[must_use]
     pub fn new(part: &str, span: Range<usize>, why: &str, hint: impl Into<String>) -> Self {
         Self {
             why: format!("`{}`: {why}", grammar::shortened(part)),

@@ -44,25 +44,21 @@ pub struct Fragment<'a> {
 
 impl Fragment<'_> {
     /// Returns the source and destination.
-    #[must_use]
     pub const fn endpoints(&self) -> Endpoints {
         self.packet.header.endpoints
     }
 
     /// Whether its place is the first in its packet.
-    #[must_use]
     pub const fn is_first(&self) -> bool {
         self.piece.offset == 0
     }
 
     /// Returns the number of octets of the packet's payload before it.
-    #[must_use]
     pub const fn offset(&self) -> u32 {
         self.piece.offset
     }
 
     /// Returns the number of octets of the packet's payload in it, captured or not.
-    #[must_use]
     pub const fn payload_len(&self) -> u32 {
         self.packet.payload_len as u32
     }

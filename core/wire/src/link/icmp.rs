@@ -41,7 +41,6 @@ pub struct CapturedIcmpError {
 /// Reads an ICMP error that quotes a TCP segment. `octets` of the packet were captured; `wire_len`
 /// is its length on the wire. `None` for any other packet.
 #[cold]
-#[must_use]
 pub fn dissect_icmp_error(
     link: LinkType,
     octets: &[u8],

@@ -47,7 +47,6 @@ impl LinkType {
     pub const LINUX_SLL2: Self = Self(276);
 
     /// Returns its common name; `None` for types that are not read.
-    #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::NULL => "BSD loopback",

@@ -111,7 +111,6 @@ pub struct Layers(u32);
 
 impl Layers {
     /// Whether the set contains `layer`.
-    #[must_use]
     pub const fn contains(self, layer: Layer) -> bool {
         self.0 & 1 << layer as u32 != 0
     }

@@ -43,7 +43,6 @@ const IP_PROTOCOL: &str = "IP protocol";
 
 impl DissectError {
     /// Returns the reason by which this packet is counted.
-    #[must_use]
     pub fn reason(&self) -> Reason {
         match *self {
             Self::UnknownLinkType { link } => Reason::LinkType(link.0),

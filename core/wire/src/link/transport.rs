@@ -122,7 +122,6 @@ pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, DissectError> {
 impl Captured<'_> {
     /// Whether this is the part of a segment that one fragment holds.
     #[inline]
-    #[must_use]
     pub fn is_fragment(&self) -> bool {
         self.fragmentation == Fragmentation::First
     }
@@ -130,7 +129,6 @@ impl Captured<'_> {
     /// Returns the number of payload octets that were not captured. [`Self::payload`] holds only
     /// the beginning of a reassembled packet, even if more was captured.
     #[inline]
-    #[must_use]
     pub const fn uncaptured_len(&self) -> u32 {
         match self.fragmentation {
             Fragmentation::Reassembled => self.parts_missing,
@@ -139,26 +137,22 @@ impl Captured<'_> {
     }
 
     /// Returns the number of octets of options in the header, captured or not.
-    #[must_use]
     pub const fn options_len(&self) -> usize {
         self.header_len as usize - FIXED_HEADER_LEN
     }
 
     /// Whether all options were captured.
-    #[must_use]
     pub const fn has_all_options(&self) -> bool {
         self.option_octets.len() == self.options_len()
     }
 
     /// Returns the options, up to the first one that is invalid or cut.
-    #[must_use]
     pub fn options(&self) -> Options {
         read_options(self.option_octets).0
     }
 
     /// Returns only the timestamps. This is quick if they have the layout of every common kernel.
     #[inline]
-    #[must_use]
     pub fn timestamps(&self) -> Option<Timestamps> {
         if let [1, 1, 8, 10, times @ ..] = self.option_octets
             && times.len() >= 8
@@ -174,13 +168,11 @@ impl Captured<'_> {
 
     /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
-    #[must_use]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len + self.flags.seq_len()
     }
 
     /// Returns the state of the TCP checksum.
-    #[must_use]
     pub fn tcp_checksum(&self) -> ChecksumVerdict {
         let len = u32::from(self.header_len) + self.payload_len;
         let is_whole = self.segment.len() == len as usize;
@@ -206,7 +198,6 @@ impl Captured<'_> {
 
     /// Returns the state of the IPv4 header checksum. `None` for IPv6, which has none, and for a
     /// reassembled packet, which has many.
-    #[must_use]
     pub fn ip_checksum(&self) -> Option<ChecksumVerdict> {
         if self.ip_octets.is_empty() {
             return None;

@@ -23,7 +23,6 @@ pub struct State {
 
 impl State {
     /// Returns the bytes sent and not acknowledged.
-    #[must_use]
     pub const fn owin(&self) -> u64 {
         self.next.saturating_sub(self.una)
     }
@@ -65,7 +64,6 @@ impl Default for Range {
 
 impl Range {
     /// Whether nothing was added.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.low > self.high
     }
@@ -173,7 +171,6 @@ impl Summary {
     }
 
     /// Whether a point has one of these kinds.
-    #[must_use]
     pub const fn has(&self, kinds: &[Kind]) -> bool {
         self.marks & Point::of_kinds(kinds) != 0
     }

@@ -64,7 +64,6 @@ pub struct GraphBuilder {
 impl GraphBuilder {
     /// Returns a builder for about `points` points, with times in whole `unit_ns` nanoseconds. More
     /// points may be added.
-    #[must_use]
     pub fn new(points: u64, unit_ns: u64) -> Self {
         let even = points.div_ceil(MAX_BLOCKS).next_power_of_two();
         let block_len = MIN_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX));
@@ -91,7 +90,6 @@ impl GraphBuilder {
 
     /// Returns a builder for an unknown number of points: the longer the graph, the longer its
     /// blocks. Those with losses and other events stay short.
-    #[must_use]
     pub fn growing(unit_ns: u64) -> Self {
         Self {
             grows: true,
@@ -176,7 +174,6 @@ impl GraphBuilder {
     }
 
     /// Returns the graph of all points added.
-    #[must_use]
     pub fn finish(mut self) -> Graph {
         if self.open.points > 0 {
             self.close();
@@ -212,13 +209,11 @@ impl Graph {
     }
 
     /// The summaries, in order.
-    #[must_use]
     pub fn blocks(&self) -> &[Summary] {
         &self.blocks
     }
 
     /// Returns the number of points.
-    #[must_use]
     pub fn points(&self) -> u64 {
         self.blocks
             .iter()
@@ -227,7 +222,6 @@ impl Graph {
     }
 
     /// Returns the number of times the clock of the capture stepped back.
-    #[must_use]
     pub const fn steps_back(&self) -> u64 {
         self.steps_back
     }

@@ -25,7 +25,6 @@ const PLACE: usize = 3;
 
 /// Packs `graph` into about `budget` bytes before base64. All summaries are included, and as many points
 /// as fit.
-#[must_use]
 pub fn pack(graph: &Graph, knows_windows: bool, budget: usize) -> TimeSequence {
     let mut kept = vec![false; graph.blocks().len()];
     let bare = deflate(&head(graph, &kept, &[])).len();

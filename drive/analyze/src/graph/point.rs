@@ -58,7 +58,6 @@ impl Point {
     pub const RST: u32 = Self::SYN << 2;
 
     /// Returns the names of all marks, by bit.
-    #[must_use]
     pub fn mark_names() -> Vec<String> {
         let kinds = Kind::ALL.iter().map(|kind| kind.name().replace('_', " "));
         let flags = ["SYN", "FIN", "RST"].map(String::from);
@@ -66,19 +65,16 @@ impl Point {
     }
 
     /// Whether it is a retransmission.
-    #[must_use]
     pub const fn is_retransmission(&self) -> bool {
         self.marks & Self::of_kinds(&Kind::RETRANSMISSIONS) != 0
     }
 
     /// Whether it is of that kind.
-    #[must_use]
     pub const fn is(&self, kind: Kind) -> bool {
         self.marks & 1 << kind as u8 != 0
     }
 
     /// Returns the marks of these kinds.
-    #[must_use]
     pub const fn of_kinds(kinds: &[Kind]) -> u32 {
         let mut set = Kinds::NONE;
         let mut index = 0;
@@ -90,7 +86,6 @@ impl Point {
     }
 
     /// Returns the end of its data.
-    #[must_use]
     pub const fn end(&self) -> Option<u64> {
         match self.effect {
             Effect::Data { start, len } => Some(start + len as u64),

@@ -82,7 +82,6 @@ pub struct Watched {
 impl Watch {
     /// Draws a connection that a first pass described in `connection`; times are whole `unit_ns`
     /// nanoseconds.
-    #[must_use]
     pub fn new(connection: &Connection, unit_ns: u64) -> Self {
         let data = |side| connection.direction(side).data_packets();
         let points = Side::BOTH.map(|side| connection.direction(side).packets());
@@ -107,7 +106,6 @@ impl Watch {
     /// Draws the client's stream of a connection of which `connection` has seen the SYN, as its
     /// packets pass. Times are those of the packets, and `max_detail` is the maximum number of bytes
     /// of packed points.
-    #[must_use]
     pub fn of_run(connection: &Connection, max_detail: usize) -> Self {
         let builder = GraphBuilder::growing(1).with_detail_limit(max_detail);
         Self {
@@ -145,7 +143,6 @@ impl Watch {
     }
 
     /// Returns the graphs, that of the larger stream first.
-    #[must_use]
     pub fn finish(self) -> Vec<Watched> {
         let knows_windows = self.knows_windows;
         let watched = |stream: Stream| Watched {

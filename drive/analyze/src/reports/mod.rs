@@ -78,7 +78,6 @@ const COARSE: &str = "iperf3 reports few counters: the flight is taken to be rat
                       window that this equals in most intervals is certain";
 
 /// Parses a report; `None` if the text has another form.
-#[must_use]
 pub fn report(text: &str) -> Option<Report> {
     let (source, connections, notes) = if let Some((connections, notes)) = iperf3::read(text) {
         ("iperf3", connections, notes)

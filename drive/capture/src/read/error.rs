@@ -1,16 +1,16 @@
 //! Errors that make a capture unreadable. Oddities inside a capture are notes, see
 //! [`crate::Notes`].
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use super::Compression;
 
 /// Why a capture cannot be opened or read on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file cannot be opened.
+    #[error("cannot open {}", .path.display())]
     Open {
         /// Its path.
         path: PathBuf,
@@ -18,6 +18,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The file or stream cannot be read on.
+    #[error("cannot read on at offset {offset}")]
     Read {
         /// Offset in bytes from the beginning, uncompressed.
         offset: u64,
@@ -25,8 +26,10 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The file is empty.
+    #[error("the capture is empty")]
     Empty,
     /// The format is known but not supported.
+    #[error("{what} is not read here: {hint}")]
     Unread {
         /// Name of the format.
         what: &'static str,
@@ -34,11 +37,17 @@ pub enum ReadError {
         hint: &'static str,
     },
     /// The file is compressed, and nothing can be decompressed.
+    #[error("the {compression} stream is broken from its beginning")]
     Broken {
         /// Compression that its first bytes declare.
         compression: Compression,
     },
     /// The file is text without any packet.
+    #[error(
+        "no packet in it: {octets} bytes of text{}, and no line that tcpdump, tshark or Wireshark \
+         prints for a TCP segment",
+        .resembles.map_or_else(String::new, |(what, _)| format!(" that look like {what}"))
+    )]
     NoPackets {
         /// Bytes of text searched.
         octets: u64,
@@ -46,51 +55,12 @@ pub enum ReadError {
         resembles: Option<(&'static str, &'static str)>,
     },
     /// Neither a known capture format nor text.
+    #[error(
+        "neither pcap, pcapng, snoop nor printed packets: it begins with {:02x} {:02x} {:02x} {:02x}",
+        .start[0], .start[1], .start[2], .start[3]
+    )]
     Unknown {
         /// Its first bytes.
         start: [u8; 4],
     },
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open { path, .. } => write!(f, "cannot open {}", path.display()),
-            Self::Read { offset, .. } => write!(f, "cannot read on at offset {offset}"),
-            Self::Empty => write!(f, "the capture is empty"),
-            Self::Broken { compression } => {
-                write!(f, "the {compression} stream is broken from its beginning")
-            }
-            Self::NoPackets { octets, resembles } => {
-                write!(f, "no packet in it: {octets} bytes of text")?;
-                if let Some((what, _)) = resembles {
-                    write!(f, " that look like {what}")?;
-                }
-                write!(
-                    f,
-                    ", and no line that tcpdump, tshark or Wireshark prints for a TCP segment"
-                )
-            }
-            Self::Unread { what, hint } => write!(f, "{what} is not read here: {hint}"),
-            Self::Unknown {
-                start: [a, b, c, d],
-            } => write!(
-                f,
-                "neither pcap, pcapng, snoop nor printed packets: it begins with {a:02x} {b:02x} {c:02x} {d:02x}"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Open { source, .. } | Self::Read { source, .. } => Some(source),
-            Self::Empty
-            | Self::Broken { .. }
-            | Self::Unread { .. }
-            | Self::NoPackets { .. }
-            | Self::Unknown { .. } => None,
-        }
-    }
 }

@@ -332,7 +332,6 @@ impl CaptureReader {
     }
 
     /// Returns the oddities so far.
-    #[must_use]
     pub const fn notes(&self) -> &Notes {
         &self.context.notes
     }
@@ -369,7 +368,6 @@ impl CaptureReader {
     }
 
     /// Returns the format of the capture.
-    #[must_use]
     pub const fn format(&self) -> Format {
         match &self.inner {
             Inner::Pcap(_) => Format::Pcap,
@@ -381,13 +379,11 @@ impl CaptureReader {
     }
 
     /// Returns the compression, if any.
-    #[must_use]
     pub const fn compression(&self) -> Option<Compression> {
         self.compression
     }
 
     /// Returns the interfaces described so far. pcapng may describe more at any time.
-    #[must_use]
     pub fn interfaces(&self) -> &[CapturedInterface] {
         match &self.inner {
             Inner::Pcap(pcap) => &pcap.interface,
@@ -399,19 +395,16 @@ impl CaptureReader {
     }
 
     /// Returns whether the capture is a mapped file, which can be opened again in parallel.
-    #[must_use]
     pub const fn is_mapped(&self) -> bool {
         self.context.input.is_mapped()
     }
 
     /// Returns the number of records returned so far.
-    #[must_use]
     pub const fn records(&self) -> u64 {
         self.context.number - 1
     }
 
     /// Returns the bytes passed so far, uncompressed.
-    #[must_use]
     pub const fn offset(&self) -> u64 {
         self.context.input.offset()
     }

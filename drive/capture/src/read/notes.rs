@@ -127,7 +127,6 @@ const KINDS: usize = NoteKind::UnknownOption as usize + 1;
 
 impl NoteKind {
     /// Returns whether it is a reason of [`Self::NotRead`], which counts it too.
-    #[must_use]
     pub const fn is_reason(self) -> bool {
         matches!(
             self,
@@ -215,7 +214,6 @@ pub struct Place {
 
 impl Note {
     /// Returns why packets were not read, with counts, most frequent first.
-    #[must_use]
     pub fn reasons(&self) -> Vec<(Reason, u64)> {
         let mut reasons = self.reasons.clone();
         reasons.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
@@ -287,19 +285,16 @@ impl Notes {
     }
 
     /// Returns whether there are no notes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
     /// Returns the counter of one kind.
-    #[must_use]
     pub const fn of(&self, kind: NoteKind) -> &Note {
         &self.counters[kind as usize]
     }
 
     /// Returns the count of one kind.
-    #[must_use]
     pub const fn count(&self, kind: NoteKind) -> u64 {
         self.of(kind).count
     }

@@ -22,7 +22,6 @@ impl Order {
     /// # Panics
     /// If they are beyond the end.
     #[inline]
-    #[must_use]
     pub fn u16(self, octets: &[u8], at: usize) -> u16 {
         let two = [octets[at], octets[at + 1]];
         match self {
@@ -36,7 +35,6 @@ impl Order {
     /// # Panics
     /// If they are beyond the end.
     #[inline]
-    #[must_use]
     pub fn u32(self, octets: &[u8], at: usize) -> u32 {
         let mut four = [0; 4];
         four.copy_from_slice(&octets[at..at + 4]);
@@ -50,7 +48,6 @@ impl Order {
     ///
     /// # Panics
     /// If they are beyond the end.
-    #[must_use]
     pub fn u64(self, octets: &[u8], at: usize) -> u64 {
         let mut eight = [0; 8];
         eight.copy_from_slice(&octets[at..at + 8]);
@@ -94,7 +91,6 @@ impl<'a> Options<'a> {
     }
 
     /// Returns the byte order of numbers in the values.
-    #[must_use]
     pub const fn order(&self) -> Order {
         self.order
     }

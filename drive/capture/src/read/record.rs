@@ -46,7 +46,6 @@ impl KnownFields {
     pub const WINDOW: Self = Self(256);
 
     /// Returns whether all of `other` is known.
-    #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -132,7 +131,6 @@ impl<'a> Record<'a> {
 
     /// Returns its place, for notes.
     #[inline]
-    #[must_use]
     pub const fn place(&self) -> Place {
         Place {
             offset: self.offset,

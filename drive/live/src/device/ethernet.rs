@@ -50,7 +50,6 @@ pub struct PacketSocketConfig {
 
 impl PacketSocketConfig {
     /// Returns settings without a gateway and with a TTL of 64.
-    #[must_use]
     pub fn new(interface: impl Into<String>, addresses: impl Into<Vec<(IpAddr, u8)>>) -> Self {
         Self {
             interface: interface.into(),

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_kernel_lets_pass_what_is_for_the_stack_or_finds_neighbors() {
         let ours: [IpAddr; 4] = ["192.0.2.7", "192.0.2.8", "2001:db8::7", "2001:db8::8"]
-            .map(|one| one.parse().unwrap());
+            .map(|word| word.parse().unwrap());
         let [near, far] = packets::pair().unwrap();
         packets::attach_filter(&far, &program(&ours)).unwrap();
         let (mut near, mut far) = (File::from(near), File::from(far));

@@ -71,7 +71,6 @@ impl Default for TunConfig {
 
 impl TunConfig {
     /// Returns the interface of the engine's side.
-    #[must_use]
     pub fn interface(&self) -> Interface {
         Interface {
             name: self.name.clone(),

@@ -40,7 +40,6 @@ impl Wire {
     /// per call and be non-blocking. Examples are a TUN device made elsewhere, or one of
     /// [`gigatcp_linux::packets::pair`]. The other end is responsible for routes and the size of
     /// packets.
-    #[must_use]
     pub fn over(descriptor: OwnedFd, interface: Interface) -> Self {
         Self {
             descriptor: descriptor.into(),

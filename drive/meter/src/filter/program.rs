@@ -66,7 +66,6 @@ impl Filter {
     }
 
     /// The filter in tcpdump's words.
-    #[must_use]
     pub fn tcpdump(&self) -> String {
         match self.words() {
             None => "tcp".into(),

@@ -98,8 +98,10 @@ fn take_memory(found: &mut Cgroup, directory: &Path) {
     let Some(max) = max else {
         return;
     };
-    let left = found.memory_max_bytes.zip(found.memory_current_bytes);
-    let left = left.map(|(max, used)| max.saturating_sub(used));
+    let left = found
+        .memory_max_bytes
+        .zip(found.memory_current_bytes)
+        .map(|(max, used)| max.saturating_sub(used));
     if left.is_none_or(|left| max.saturating_sub(used) < left) {
         found.memory_max_bytes = Some(max);
         found.memory_current_bytes = Some(used);

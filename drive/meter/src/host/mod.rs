@@ -38,7 +38,6 @@ use gigatcp_linux::process;
 /// Reads the facts about this host that concern connections to `destination`.
 ///
 /// `None`: those over the default route.
-#[must_use]
 pub fn read(destination: Option<IpAddr>) -> HostFacts {
     let mut facts = HostFacts {
         schema: SCHEMA.into(),

@@ -72,7 +72,6 @@ fn route(to: IpAddr) -> io::Result<Route> {
 }
 
 /// Returns the name of the interface that packets to an address leave through.
-#[must_use]
 pub fn interface_towards(to: IpAddr) -> Option<String> {
     let found = lookup(to, 0).ok()?;
     number(&found[ROUTE_HEADER..], INTERFACE).and_then(name_of)

@@ -190,8 +190,10 @@ pub(crate) mod poll {
         let request = |one| PollFd::from_borrowed_fd(one, PollFlags::IN);
         let mut all: Vec<PollFd<'_>> = descriptors.into_iter().map(request).collect();
         wait_for(&mut all, Some(longest))?;
-        let ready = all.iter().enumerate();
-        let ready = ready.filter(|(_, one)| !one.revents().is_empty());
+        let ready = all
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| !one.revents().is_empty());
         Ok(ready.map(|(place, _)| place).collect())
     }
 }

@@ -92,7 +92,6 @@ impl Network {
     }
 
     /// Returns whether the network contains the address.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = |address: IpAddr| match address {
             IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),

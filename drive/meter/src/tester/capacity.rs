@@ -255,7 +255,8 @@ impl Probe {
                 match self.socket.recv(&mut answer) {
                     Ok(length) => {
                         let arrivals = Arrivals::read(&answer[..length]);
-                        if let Some(arrivals) = arrivals.filter(|one| one.train == number) {
+                        if let Some(arrivals) = arrivals.filter(|arrivals| arrivals.train == number)
+                        {
                             return Some(arrivals);
                         }
                     }

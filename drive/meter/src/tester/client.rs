@@ -192,8 +192,11 @@ impl<'a> Test<'a> {
             protocol,
             self.traffic.poll_timeout(),
             self.traffic.deadline(),
-        ];
-        let due = due.into_iter().flatten().filter(|at| *at > now).min();
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|at| *at > now)
+        .min();
         match self.wire.receive(due, None) {
             Arrival::Bytes(bytes) => self.client.handle_bytes(self.wire.now(), &bytes),
             Arrival::Nothing => {}
@@ -319,8 +322,8 @@ impl<'a> Test<'a> {
                     Stack::Engine(_) => TestError::EngineConnect { to, cause },
                 })?;
                 let (id, shared) = (stream_id(place), &self.traffic.shared);
-                let stream = Stream::spawn((id, *role), socket, shared, None);
-                let stream = stream.map_err(|cause| TestError::Stream { id, cause })?;
+                let stream = Stream::spawn((id, *role), socket, shared, None)
+                    .map_err(|cause| TestError::Stream { id, cause })?;
                 self.traffic.streams.push(stream);
                 place += 1;
             }
@@ -456,8 +459,9 @@ pub(super) fn first_address<T>(
         host: request.host.clone(),
         cause,
     };
-    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
-    let addresses = addresses.map_err(|cause| unresolved(Some(cause)))?;
+    let addresses = (request.host.as_str(), request.port)
+        .to_socket_addrs()
+        .map_err(|cause| unresolved(Some(cause)))?;
     let mut last = unresolved(None);
     for to in addresses.filter(|address| request.allows(address)) {
         match connect(to) {

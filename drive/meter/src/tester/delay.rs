@@ -156,8 +156,11 @@ pub(super) fn to_json(strata: &[Stratum], streams: usize) -> Value {
 
 /// Parses the strata of a peer; malformed ones are left out.
 pub(super) fn from_json(value: &Value) -> Vec<Stratum> {
-    let rows = value.as_array().map_or(&[][..], Vec::as_slice);
-    let rows = rows.iter().take(MAX_STRATA);
+    let rows = value
+        .as_array()
+        .map_or(&[][..], Vec::as_slice)
+        .iter()
+        .take(MAX_STRATA);
     rows.filter_map(Stratum::from_json).collect()
 }
 
@@ -324,7 +327,10 @@ mod tests {
         assert_eq!(counts.sum::<u64>(), 1_000_000);
         assert_eq!(log.strata.last().unwrap().max_ns, 999_999_000);
         // Any datagram of a stratum may be the one drawn.
-        let firsts = log.strata.iter().filter(|one| one.drawn_ns == one.min_ns);
+        let firsts = log
+            .strata
+            .iter()
+            .filter(|stratum| stratum.drawn_ns == stratum.min_ns);
         assert!(firsts.count() < log.strata.len() / 10);
     }
 

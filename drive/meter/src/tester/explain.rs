@@ -27,7 +27,6 @@ pub struct Explanation {
 /// Explains the streams of a test, in the order of their IDs.
 ///
 /// Streams without readings, such as UDP streams, have no explanation.
-#[must_use]
 pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
     let kept = &Readings::of(outcome);
     let explained = kept.streams.iter().filter_map(|(id, role)| {
@@ -46,7 +45,6 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
 }
 
 /// Returns the account of a stream; `None` if this end has no readings of it.
-#[must_use]
 pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount> {
     let own = readings(&kept.own, id)?;
     let peer = kept.peer.as_ref();
@@ -65,13 +63,20 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     let delay = one_way_delay(&kept.own);
     let theirs = theirs.unwrap_or_default().iter();
     let theirs: Vec<Reading> = theirs
-        .map(|one| shifted(one, delay, kept.server_is_later))
+        .map(|reading| shifted(reading, delay, kept.server_is_later))
         .collect();
     let mut all: Vec<EndReading<'_>> = Vec::new();
-    all.extend(own.iter().map(|one| EndReading::Socket(own_end, one)));
+    all.extend(
+        own.iter()
+            .map(|reading| EndReading::Socket(own_end, reading)),
+    );
     all.extend(host_readings(own_end, &kept.own.host));
     if let Some(peer) = peer {
-        all.extend(theirs.iter().map(|one| EndReading::Socket(peer_end, one)));
+        all.extend(
+            theirs
+                .iter()
+                .map(|reading| EndReading::Socket(peer_end, reading)),
+        );
         all.extend(host_readings(peer_end, &peer.host));
     }
     // A stable sort keeps the order of simultaneous readings.
@@ -86,7 +91,6 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
 }
 
 /// Returns summaries of this host and the peer's during a test; `None` if unknown.
-#[must_use]
 pub fn host_summaries(outcome: &Outcome) -> [Option<HostSummary>; 2] {
     let kept = Readings::of(outcome);
     [Some(&kept.own), kept.peer.as_ref()].map(|samples| {
@@ -97,7 +101,6 @@ pub fn host_summaries(outcome: &Outcome) -> [Option<HostSummary>; 2] {
 }
 
 /// Returns the last boots of this host and the peer's; `None` if unknown.
-#[must_use]
 pub fn boots(outcome: &Outcome) -> [Option<Boot>; 2] {
     let kept = Readings::of(outcome);
     [kept.own.boot, kept.peer.and_then(|peer| peer.boot)]

@@ -54,7 +54,6 @@ pub enum PingKind {
 
 impl PingKind {
     /// Returns its name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Icmp => "icmp",
@@ -89,7 +88,6 @@ impl Latency {
     }
 
     /// Returns the RTT at a percentile (nearest rank); `None` without replies.
-    #[must_use]
     pub fn percentile(times: &[Duration], share: f64) -> Option<Duration> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();

@@ -114,7 +114,6 @@ fn of_connection(transactions: &Transactions) -> u64 {
 }
 
 /// Half of the memory that this host, or the control group of this process, allows.
-#[must_use]
 pub fn default_limit() -> u64 {
     #[cfg(target_os = "linux")]
     let allowed = crate::host::memory();

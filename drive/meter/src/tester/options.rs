@@ -25,7 +25,6 @@ pub enum StackKind {
 
 impl StackKind {
     /// The name that options and results have for it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",

@@ -159,7 +159,6 @@ impl Outcome {
     }
 
     /// Returns the peer's counts of a stream.
-    #[must_use]
     pub fn peer_of(&self, stream: &StreamOutcome) -> Option<&StreamResults> {
         let streams = &self.peer.as_ref()?.streams;
         streams.iter().find(|theirs| theirs.id == stream.id)
@@ -168,13 +167,11 @@ impl Outcome {
     /// Returns the bytes counted by the senders of one direction; `role` is this end's.
     ///
     /// If this end received, this is the peer's count, and `None` without the peer's results.
-    #[must_use]
     pub fn sent(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Sender)
     }
 
     /// Returns the bytes counted by the receivers of one direction; `role` is this end's.
-    #[must_use]
     pub fn received(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Receiver)
     }
@@ -190,7 +187,6 @@ impl Outcome {
     }
 
     /// Returns the exact counts of a stream's receiver. `None` unless it is a peer of this project.
-    #[must_use]
     pub fn peer_datagrams(&self, stream: &StreamOutcome) -> Option<UdpCounts> {
         let theirs = self.peer_private(stream)?;
         let count = |key: &str| theirs[key].as_u64();
@@ -213,25 +209,25 @@ impl Outcome {
     fn peer_private(&self, stream: &StreamOutcome) -> Option<&Value> {
         let private = self.peer.as_ref()?.private.as_ref()?;
         let mut streams = private["datagrams"].as_array()?.iter();
-        streams.find(|one| one["id"].as_u64() == Some(stream.id))
+        streams.find(|sent| sent["id"].as_u64() == Some(stream.id))
     }
 
     /// Returns the one-way delays of a stream's datagrams over time, in nanoseconds: the arrival of
     /// the first of some consecutive ones by their receiver's clock, the smallest, the largest.
-    #[must_use]
     pub fn delay_over_time(&self, stream: &StreamOutcome) -> Vec<(Instant, i64, i64)> {
         let Some(clocks) = &self.clocks else {
             return Vec::new();
         };
-        let theirs = self.peer_private(stream);
-        let theirs = theirs.map_or_else(Vec::new, |one| delay::from_json(&one["delays"]));
+        let theirs = self
+            .peer_private(stream)
+            .map_or_else(Vec::new, |sent| delay::from_json(&sent["delays"]));
         let (strata, received_by) = match stream.role {
             Role::Sender => (&theirs, ReceivedBy::Server),
             Role::Receiver => (&stream.delays, ReceivedBy::Client),
         };
         let shifted = strata.iter().map(|stratum| {
             let shift = received_by.shift(stratum.at, clocks) as i64;
-            let [min, max] = [stratum.min_ns, stratum.max_ns].map(|one| one.saturating_add(shift));
+            let [min, max] = [stratum.min_ns, stratum.max_ns].map(|ns| ns.saturating_add(shift));
             (stratum.at, min, max)
         });
         shifted.collect()
@@ -240,7 +236,6 @@ impl Outcome {
     /// Returns one-way delays of the datagrams that this end sent, or received.
     ///
     /// `None`: this end is not a client, the server is not of this project, or nothing arrived.
-    #[must_use]
     pub fn one_way_delay(&self, role: Role) -> Option<OneWayDelay> {
         let streams = self.streams.iter().filter(|stream| stream.role == role);
         let clocks = self.clocks.as_ref()?;
@@ -250,13 +245,12 @@ impl Outcome {
         }
         let theirs = streams.filter_map(|stream| self.peer_private(stream));
         let theirs: Vec<Stratum> = theirs
-            .flat_map(|one| delay::from_json(&one["delays"]))
+            .flat_map(|sent| delay::from_json(&sent["delays"]))
             .collect();
         OneWayDelay::of(theirs.iter(), ReceivedBy::Server, clocks)
     }
 
     /// Returns the results as a stock peer expects them.
-    #[must_use]
     pub fn to_results(&self) -> Results {
         let is_tcp = self.parameters.transport == Transport::Tcp;
         let sends = self
@@ -275,7 +269,7 @@ impl Outcome {
             streams: self
                 .streams
                 .iter()
-                .map(|it| self.stream_results(it))
+                .map(|stream| self.stream_results(stream))
                 .collect(),
             private: None,
         }

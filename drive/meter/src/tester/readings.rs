@@ -33,7 +33,6 @@ pub struct Readings {
 
 impl Readings {
     /// Returns the readings of a test.
-    #[must_use]
     pub fn of(outcome: &Outcome) -> Self {
         let peer = outcome.peer.as_ref().and_then(|peer| peer.private.as_ref());
         Self {
@@ -52,7 +51,6 @@ impl Readings {
     }
 
     /// Returns the content of the file.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let streams = self.streams.iter().map(|(id, role)| {
             let role = match role {
@@ -74,7 +72,6 @@ impl Readings {
     }
 
     /// Parses the content of a file; `None` if it has another format.
-    #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
         if value["schema"].as_str()? != SCHEMA {
             return None;

@@ -48,7 +48,6 @@ pub enum Offload {
 
 impl Offload {
     /// Returns its name in private parameters, and as it is typed.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Automatic => "auto",
@@ -60,7 +59,7 @@ impl Offload {
     /// Parses the name that a client sends; another text is the default.
     pub(super) fn from_name(name: Option<&str>) -> Self {
         let all = [Self::Requested, Self::Off].into_iter();
-        let mut known = all.filter(|one| Some(one.name()) == name);
+        let mut known = all.filter(|mode| Some(mode.name()) == name);
         known.next().unwrap_or_default()
     }
 }
@@ -132,7 +131,6 @@ pub const SAMPLING: Duration = Duration::from_millis(10);
 
 impl Request {
     /// Returns a test with iperf3's defaults: TCP, one stream, 10 s, reports each second.
-    #[must_use]
     pub fn new(host: impl Into<String>) -> Self {
         Self {
             protocol: Protocol::default(),

@@ -44,7 +44,6 @@ pub struct Components {
 }
 
 /// Returns the responsiveness of a test with pings of all kinds; `None` without responses.
-#[must_use]
 pub fn responses(outcome: &Outcome) -> Option<Responses> {
     let latency = |kind| outcome.latency.iter().find(|latency| latency.kind == kind);
     let (handshakes, requests) = (latency(PingKind::Tcp)?, latency(PingKind::Request)?);

@@ -204,8 +204,10 @@ impl Samples {
             .collect();
         let reading = |row: &Value| {
             let numbers = row.as_array()?;
-            let known = words.iter().zip(numbers.get(1..)?);
-            let known = known.filter_map(|(name, number)| Some((*name, number.as_i64()?)));
+            let known = words
+                .iter()
+                .zip(numbers.get(1..)?)
+                .filter_map(|(name, number)| Some((*name, number.as_i64()?)));
             Some(Reading::of_words(instant(numbers.first()?)?, known))
         };
         let stream = |one: &Value| {
@@ -346,8 +348,11 @@ fn card_from_json(value: &Value) -> Option<CardLosses> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:[]".contains(c);
         (1..=64).contains(&name.len()) && name.chars().all(is_plain)
     };
-    let grown = value["grown"].as_object()?.iter();
-    let grown = grown.filter(|(name, _)| is_plain(name)).take(MAX_COUNTERS);
+    let grown = value["grown"]
+        .as_object()?
+        .iter()
+        .filter(|(name, _)| is_plain(name))
+        .take(MAX_COUNTERS);
     Some(CardLosses {
         name: value["name"].as_str().filter(|name| is_plain(name))?.into(),
         grown: grown

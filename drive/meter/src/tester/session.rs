@@ -278,8 +278,10 @@ fn start(served: &mut Served, traffic: &mut Traffic, streams: Vec<Socket>) {
 
 /// Waits for the next event.
 fn step(served: &mut Served, traffic: &mut Traffic, report: &mut dyn FnMut(Progress<'_>)) {
-    let protocol = served.session.poll_timeout();
-    let protocol = protocol.map(|at| served.wire.instant(at));
+    let protocol = served
+        .session
+        .poll_timeout()
+        .map(|at| served.wire.instant(at));
     let due = protocol.into_iter().chain(traffic.poll_timeout()).min();
     let waker = Some(served.mailbox.event_fd.as_fd());
     match served.wire.receive(due, waker) {

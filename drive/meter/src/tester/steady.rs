@@ -24,7 +24,6 @@ pub struct Steady {
 ///
 /// The input is the bytes acknowledged (or received, at a receiver) in each 100 ms. `None`: there
 /// is none, the test is shorter than 2 s, or it is of UDP.
-#[must_use]
 pub fn steady(outcome: &Outcome, role: Role) -> Option<Steady> {
     let ids = outcome
         .streams

@@ -73,7 +73,6 @@ pub struct Connection {
 
 impl Connection {
     /// Returns the name of its state in `ss`.
-    #[must_use]
     pub fn state(&self) -> &'static str {
         STATES
             .get(usize::from(self.state))
@@ -82,37 +81,31 @@ impl Connection {
     }
 
     /// Returns the bytes acknowledged and received since the watch began.
-    #[must_use]
     pub fn total(&self) -> Bytes {
         self.totals()[0] + self.totals()[1]
     }
 
     /// Returns the bytes acknowledged, and those received, since the watch began.
-    #[must_use]
     pub const fn totals(&self) -> [Bytes; 2] {
         self.accounts.totals
     }
 
     /// Returns the role of this host in the direction with more data.
-    #[must_use]
     pub fn role(&self) -> End {
         self.accounts.role()
     }
 
     /// Returns the account of that direction; `None` before data moved.
-    #[must_use]
     pub fn account(&self) -> Option<&CounterAccount> {
         self.accounts.account()
     }
 
     /// Returns the cause that limits it now, with its probability.
-    #[must_use]
     pub fn now(&self) -> Option<(&'static Cause, f64)> {
         self.account()?.now()
     }
 
     /// Returns the causes that limited it since the watch began.
-    #[must_use]
     pub fn diagnosis(&self) -> Option<Diagnosis> {
         self.accounts.diagnose()
     }
@@ -268,7 +261,7 @@ impl Watch {
     /// The kernel's error.
     pub fn sample_one(&mut self, id: u32, at: Instant) -> io::Result<bool> {
         let mut connections = self.connections.values_mut();
-        let Some(connection) = connections.find(|one| one.id == id) else {
+        let Some(connection) = connections.find(|connection| connection.id == id) else {
             return Ok(false);
         };
         let mut is_there = false;
@@ -281,7 +274,6 @@ impl Watch {
     }
 
     /// Returns the connections of the last sample, those with the highest rate first.
-    #[must_use]
     pub fn connections(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.connections.values().collect();
         let rate = |one: &Connection| (one.sent.max(one.received), one.total());
@@ -290,17 +282,15 @@ impl Watch {
     }
 
     /// Returns the connection with this ID, current or ended.
-    #[must_use]
     pub fn connection(&self, id: u32) -> Option<&Connection> {
         self.all().find(|connection| connection.id == id)
     }
 
     /// Returns all connections, the largest first. Of those that have ended, only the largest are
     /// kept.
-    #[must_use]
     pub fn by_size(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.all().collect();
-        all.sort_by_key(|one| std::cmp::Reverse(one.total()));
+        all.sort_by_key(|connection| std::cmp::Reverse(connection.total()));
         all
     }
 
@@ -392,14 +382,18 @@ mod tests {
         while watch
             .connections()
             .iter()
-            .all(|one| one.totals()[0] < Bytes::new(100_000))
+            .all(|connection| connection.totals()[0] < Bytes::new(100_000))
         {
             watch.sample(at(1000)).unwrap();
         }
         watch.sample(at(1000)).unwrap();
         let all = watch.connections();
         assert_eq!(all.len(), 2);
-        let own = |local| all.iter().find(|one| one.local == local).unwrap();
+        let own = |local| {
+            all.iter()
+                .find(|connection| connection.local == local)
+                .unwrap()
+        };
         let sender = own(stream.local_addr().unwrap());
         let receiver = own(peer.local_addr().unwrap());
         assert_eq!(sender.role(), End::Sender);
@@ -411,7 +405,12 @@ mod tests {
         assert!(watch.sample_one(id, at(2000)).unwrap());
         drop((stream, peer));
         watch.sample(at(3000)).unwrap();
-        assert!(watch.connections().iter().all(|one| one.id == 0));
+        assert!(
+            watch
+                .connections()
+                .iter()
+                .all(|connection| connection.id == 0)
+        );
         assert!(watch.connection(id).is_some(), "an ended one is kept");
     }
 }

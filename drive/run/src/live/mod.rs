@@ -103,7 +103,6 @@ pub enum LiveError {
 
 impl LiveError {
     /// Returns a command that helps, if one is known.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Setup(error) | Self::Path(EmulatorError::Setup(error)) => error.hint(),

@@ -6,5 +6,6 @@ mod determinism;
 mod further;
 mod queues;
 mod send_buffer;
+mod sweep;
 mod why_at_the_sender;
 mod why_of_2001;

@@ -229,13 +229,11 @@ pub(super) fn tally(packet: &Packet) -> Tally {
 
 impl Host {
     /// Returns whether the card has limited rings.
-    #[must_use]
     pub fn has_rings(&self) -> bool {
         self.card.has_rings()
     }
 
     /// Returns the rings that the packets of a socket fill, if there are any.
-    #[must_use]
     pub fn rings_of(&self, socket: u32) -> Option<&ReceiveRings> {
         let queue = self.queue_of(socket);
         self.card.queues[queue as usize].rings.as_ref()
@@ -405,13 +403,11 @@ impl Host {
     }
 
     /// Returns the drops of the host, by cause.
-    #[must_use]
     pub fn drops(&self) -> &Drops {
         &self.drops
     }
 
     /// Returns the number of interrupts of the network card.
-    #[must_use]
     pub fn interrupts(&self) -> u64 {
         let queues = self.card.queues.iter();
         queues.map(|queue| queue.interrupts).sum()

@@ -50,7 +50,6 @@ impl Card {
 
 impl Host {
     /// Returns the pool, if it is limited.
-    #[must_use]
     pub fn clusters(&self) -> Option<&ClusterPool> {
         self.card.pool.as_ref()
     }

@@ -67,7 +67,6 @@ pub(super) struct Waiting {
 
 impl DatagramSink {
     /// Returns the sink with its counters.
-    #[must_use]
     pub fn sink(&self) -> &Sink {
         &self.sink
     }
@@ -78,7 +77,6 @@ impl DatagramSink {
     }
 
     /// Returns the datagrams dropped because the buffer was full or the checksum wrong.
-    #[must_use]
     pub const fn drops(&self) -> &Drops {
         &self.drops
     }
@@ -86,7 +84,6 @@ impl DatagramSink {
 
 impl DatagramSource {
     /// Returns the source.
-    #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -144,13 +141,11 @@ impl Host {
     }
 
     /// Returns the source with this number.
-    #[must_use]
     pub fn source(&self, number: u32) -> &DatagramSource {
         &self.sources[number as usize]
     }
 
     /// Returns the sink with this socket number.
-    #[must_use]
     pub fn sink(&self, socket: u32) -> &DatagramSink {
         &self.sinks[(socket - FIRST) as usize]
     }

@@ -229,7 +229,8 @@ impl Host {
     /// Accepts a connection; returns whether there was one.
     pub(super) fn accept(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
         let listening = self.listening.as_mut();
-        let Some((socket, connection)) = listening.and_then(|one| one.poll_accept()) else {
+        let Some((socket, connection)) = listening.and_then(|listener| listener.poll_accept())
+        else {
             return false;
         };
         self.sockets[socket as usize].connection = Some(connection);

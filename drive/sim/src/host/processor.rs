@@ -183,15 +183,16 @@ impl Host {
     }
 
     /// Returns the CPU time used so far, by all CPUs.
-    #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
-        let busy = self.processors.iter().map(|one| one.cpu.busy_time(now));
+        let busy = self
+            .processors
+            .iter()
+            .map(|processor| processor.cpu.busy_time(now));
         busy.fold(Duration::ZERO, |sum, one| sum + one)
     }
 
     /// Returns the CPU time used or stolen so far. Of the CPUs that work for a socket, the busier
     /// one counts.
-    #[must_use]
     pub fn cpu_occupied(&self, socket: u32, now: Instant) -> Duration {
         let socket = &self.sockets[socket as usize];
         let occupied = |number: u16| self.processors[number as usize].cpu.occupied_time(now);
@@ -199,7 +200,6 @@ impl Host {
     }
 
     /// Returns the time by use, of all CPUs together.
-    #[must_use]
     pub fn cpu_shares(&self, now: Instant) -> CpuShares {
         let shares = self.processor_shares(now);
         shares.fold(CpuShares::default(), CpuShares::plus)
@@ -207,7 +207,9 @@ impl Host {
 
     /// Returns the time by use of each CPU; those of the receive queues come first.
     pub fn processor_shares(&self, now: Instant) -> impl ExactSizeIterator<Item = CpuShares> {
-        self.processors.iter().map(move |one| one.shares(now))
+        self.processors
+            .iter()
+            .map(move |processor| processor.shares(now))
     }
 
     /// Returns whether a copy for a write of a socket is in progress.

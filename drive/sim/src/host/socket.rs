@@ -141,40 +141,34 @@ impl Socket {
     }
 
     /// Returns the wire packets dropped for a wrong checksum.
-    #[must_use]
     pub fn drops(&self) -> &Drops {
         &self.drops
     }
 
     /// Returns the number of its flow; `u32::MAX` if the socket is removed.
-    #[must_use]
     #[inline]
     pub fn flow(&self) -> u32 {
         self.flow
     }
 
     /// Returns whether its packets travel from the flow's receiver to its sender.
-    #[must_use]
     #[inline]
     pub fn is_reverse(&self) -> bool {
         self.route & 1 == 1
     }
 
     /// Returns the engine, once the connection exists.
-    #[must_use]
     #[inline]
     pub fn connection(&self) -> Option<&Connection<Phantom>> {
         self.connection.as_deref()
     }
 
     /// Returns the tester's meter.
-    #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
 
     /// Returns the bytes that the application has written.
-    #[must_use]
     #[inline]
     pub fn written(&self) -> u64 {
         self.written
@@ -183,7 +177,6 @@ impl Socket {
     /// Returns whether no more data can arrive.
     ///
     /// Either the peer has closed and all its data has been read, or the connection has failed.
-    #[must_use]
     #[inline]
     pub fn is_over(&self) -> bool {
         self.connection().is_some_and(|connection| {
@@ -193,14 +186,12 @@ impl Socket {
     }
 
     /// Returns whether the connection has failed.
-    #[must_use]
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.connection().is_some_and(|c| c.failure().is_some())
     }
 
     /// Returns whether the connection needs no more packets: it is closed or in TIME-WAIT.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.connection()
             .is_some_and(|c| matches!(c.state(), State::Closed | State::TimeWait))
@@ -324,8 +315,9 @@ impl Socket {
             len: len as u32,
         };
         let connection = self.connection.as_mut();
-        let accepted = connection.and_then(|connection| connection.write(payload).ok());
-        let accepted = accepted.unwrap_or(0) as u64;
+        let accepted = connection
+            .and_then(|connection| connection.write(payload).ok())
+            .unwrap_or(0) as u64;
         self.written += accepted;
         if accepted > 0 {
             program.handle_written(now, self.port, accepted);

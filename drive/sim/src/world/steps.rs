@@ -8,19 +8,16 @@ use crate::packet::Packet;
 
 impl World {
     /// Returns the number of connections, in the order of the flows of the plan.
-    #[must_use]
     pub fn flows(&self) -> usize {
         self.connections.len()
     }
 
     /// Returns the socket of a connection at its sender (0) or receiver (1).
-    #[must_use]
     pub fn end(&self, flow: usize, end: usize) -> &Socket {
         self.socket(self.connections[flow].places[end])
     }
 
     /// Returns the links: forward, reverse, then further ones, as in the configuration.
-    #[must_use]
     pub fn links(&self) -> &[Hop<Packet>] {
         self.network.links()
     }

@@ -41,7 +41,7 @@ fn samples(outcome: &Outcome) -> &[Sample] {
 fn goodput(outcome: &Outcome, from: f64, to: f64) -> f64 {
     let samples = samples(outcome);
     let at = |s: f64| {
-        let index = samples.partition_point(|one| one.at.as_secs_f64() < s);
+        let index = samples.partition_point(|sample| sample.at.as_secs_f64() < s);
         samples[index.min(samples.len() - 1)].delivered as f64
     };
     (at(to) - at(from)) * 8.0 / (to - from)
@@ -138,7 +138,7 @@ fn probe_rtt_takes_what_each_version_says() {
         let small = |one: &&Sample| (one.cwnd.as_u64() as f64) < 0.6 * bdp;
         let late = samples(&outcome)
             .iter()
-            .filter(|one| one.at.as_secs_f64() > 2.0);
+            .filter(|sample| sample.at.as_secs_f64() > 2.0);
         let times: Vec<&Sample> = late.filter(small).collect();
         let mut starts = vec![times[0].at.as_secs_f64()];
         for pair in times.windows(2) {
@@ -155,7 +155,7 @@ fn probe_rtt_takes_what_each_version_says() {
         }
         let is_bare = times
             .iter()
-            .any(|one| one.cwnd.as_u64() <= 4 * u64::from(smss(&outcome)));
+            .any(|sample| sample.cwnd.as_u64() <= 4 * u64::from(smss(&outcome)));
         assert_eq!(is_bare, control == "bbr");
         let share = goodput(&outcome, 2.0, 32.0) / 20e6;
         assert!(share > 0.9, "{control}: {share}");

@@ -129,7 +129,7 @@ fn settled(outcome: &Outcome, begin: f64, base: f64) -> Vec<(f64, f64)> {
     let begin = Instant::ZERO + Duration::from_secs_f64(begin);
     let of_flow = |flow: &FlowOutcome| {
         let samples = flow.samples.as_slice();
-        let samples = &samples[samples.partition_point(|one| one.at < begin)..];
+        let samples = &samples[samples.partition_point(|sample| sample.at < begin)..];
         let (first, last) = (samples[0], samples[samples.len() - 1]);
         let segments = (last.delivered - first.delivered) as f64 / f64::from(smss(outcome));
         let srtt = |one: &Sample| one.srtt.expect("measured").as_secs_f64();

@@ -62,7 +62,7 @@ fn rate_of(flow: &FlowOutcome, from: f64, to: f64) -> f64 {
     let samples = flow.samples.as_slice();
     let place = |seconds| {
         samples
-            .partition_point(|one| one.at < at(seconds))
+            .partition_point(|sample| sample.at < at(seconds))
             .min(samples.len() - 1)
     };
     let (first, last) = (&samples[place(from)], &samples[place(to)]);
@@ -77,8 +77,8 @@ const PAYLOAD: f64 = (1448.0 - 16.0) / 1500.0;
 fn backlogs(outcome: &Outcome, from: f64) -> Vec<u64> {
     let from = Instant::ZERO + Duration::from_secs_f64(from);
     let samples = outcome.link_samples[0].as_slice();
-    let late = samples.iter().filter(|one| one.at >= from);
-    let mut backlogs: Vec<u64> = late.map(|one| one.backlog.packets).collect();
+    let late = samples.iter().filter(|sample| sample.at >= from);
+    let mut backlogs: Vec<u64> = late.map(|sample| sample.backlog.packets).collect();
     backlogs.sort_unstable();
     backlogs
 }
@@ -162,7 +162,7 @@ fn without_a_router_xcp_and_rcp_flows_are_reno() {
         let samples = outcome.flows[0].samples.as_slice();
         let segments = samples
             .iter()
-            .map(|one| one.cwnd.as_u64() / u64::from(smss(&outcome)));
+            .map(|sample| sample.cwnd.as_u64() / u64::from(smss(&outcome)));
         (
             segments.sum::<u64>() as f64 / samples.len() as f64,
             drops(&outcome),
@@ -200,7 +200,7 @@ fn an_rcp_flow_that_joins_has_the_fair_rate_after_16_rtts() {
     let told = |after: f64| {
         let at = Instant::ZERO + Duration::from_secs_f64(10.0 + after);
         let samples = outcome.flows[0].samples.as_slice();
-        let one = &samples[samples.partition_point(|one| one.at < at)];
+        let one = &samples[samples.partition_point(|sample| sample.at < at)];
         let rate = one.pacing_rate.expect("paced");
         rate.as_bps() as f64 * 2.0 / 50e6 / PAYLOAD
     };
@@ -241,8 +241,8 @@ fn of_two_routers_the_one_that_grants_less_decides() {
             let samples = outcome.link_samples[number].as_slice();
             let late = samples
                 .iter()
-                .filter(|one| one.at > Instant::from_nanos(3_000_000_000));
-            let most = late.map(|one| one.backlog.packets).max().unwrap();
+                .filter(|sample| sample.at > Instant::from_nanos(3_000_000_000));
+            let most = late.map(|sample| sample.backlog.packets).max().unwrap();
             assert!(most < 10, "{rates:?}, {number}: {most}");
         }
     }
@@ -280,7 +280,10 @@ fn both_ways(outcome: &Outcome) -> [(u64, u64, u64, f64); 2] {
     [0, 1].map(|number: usize| {
         let counters = outcome.hops[number].counters();
         let samples = outcome.link_samples[number].as_slice();
-        let mut backlogs: Vec<u64> = samples.iter().map(|one| one.backlog.packets).collect();
+        let mut backlogs: Vec<u64> = samples
+            .iter()
+            .map(|sample| sample.backlog.packets)
+            .collect();
         let late = backlogs.len() / 2;
         backlogs[late..].sort_unstable();
         let longest = *backlogs.iter().max().unwrap();
@@ -389,7 +392,7 @@ fn quick_start(hops: [bool; 2], loss: Vec<u64>) -> Outcome {
 fn window_after(outcome: &Outcome, rounds: f64) -> f64 {
     let at = Instant::ZERO + Duration::from_secs_f64(rounds * 0.200);
     let samples = outcome.flows[0].samples.as_slice();
-    let one = &samples[samples.partition_point(|one| one.at < at)];
+    let one = &samples[samples.partition_point(|sample| sample.at < at)];
     one.cwnd.as_u64() as f64 / f64::from(smss(outcome))
 }
 
@@ -410,8 +413,8 @@ fn a_quick_start_sends_at_the_approved_rate_in_its_first_round_trip() {
     let samples = outcome.link_samples[0].as_slice();
     let early = samples
         .iter()
-        .filter(|one| one.at < Instant::from_nanos(700_000_000));
-    assert!(early.map(|one| one.backlog.packets).max().unwrap() < 40);
+        .filter(|sample| sample.at < Instant::from_nanos(700_000_000));
+    assert!(early.map(|sample| sample.backlog.packets).max().unwrap() < 40);
     assert_eq!(drops(&outcome), 0);
 }
 

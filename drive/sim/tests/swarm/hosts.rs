@@ -271,8 +271,10 @@ pub fn most_octets(sender: &ConnectionConfig, receiver: &ConnectionConfig, segme
         .transport
         .profile
         .receive_buffer_for(receiver.transport.receive_buffer);
-    let window = send_buffer.min(receiver.transport.profile.window_of(receive_buffer));
-    let window = window.as_u64().max(1);
+    let window = send_buffer
+        .min(receiver.transport.profile.window_of(receive_buffer))
+        .as_u64()
+        .max(1);
     // The peer's MSS applies, and timestamps take 12 bytes of it.
     let segment = u64::from(sender.mss().min(receiver.mss())) - 12;
     let most = (segment * segments).min(window.saturating_mul(WINDOWS));

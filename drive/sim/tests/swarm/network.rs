@@ -184,7 +184,7 @@ impl Crossed {
         let names: Vec<&String> = all.map(|link| &link.name).collect();
         // Stations of a shared medium are not links: their frames are counted elsewhere.
         let numbers = |route: &[String]| {
-            let place = |name| names.iter().position(|other| *other == name);
+            let place = |name| names.iter().position(|known| *known == name);
             route.iter().filter_map(place).collect()
         };
         let own = config.forward.len()..config.forward.len() + config.reverse.len();

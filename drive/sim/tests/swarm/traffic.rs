@@ -267,8 +267,8 @@ fn check_links(config: &WorldConfig, outcome: &Outcome, departed: u64) -> Result
         return Ok(());
     }
     let counters = || outcome.hops.iter().map(|hop| hop.counters());
-    let out_of: u64 = counters().map(|one| one.delivered.packets).sum();
-    let into: u64 = counters().map(|one| one.arrived.packets).sum();
+    let out_of: u64 = counters().map(|counters| counters.delivered.packets).sum();
+    let into: u64 = counters().map(|counters| counters.arrived.packets).sum();
     if departed + out_of != into + outcome.packets {
         return Err(format!(
             "{departed} packets left hosts and {out_of} links, {into} entered links and {} hosts",

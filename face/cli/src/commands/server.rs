@@ -290,8 +290,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.daemon {
         return detach(arguments);
     }
-    let memory = arguments.max_memory.map(Bytes::as_u64);
-    let memory = memory.unwrap_or_else(default_memory);
+    let memory = arguments
+        .max_memory
+        .map(Bytes::as_u64)
+        .unwrap_or_else(default_memory);
     let mut config = ServerConfig {
         bind: arguments.bind,
         port: arguments.port,

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gigatcp_design::Cell;
-use gigatcp_design::grid::Grid;
-use gigatcp_design::space::Memory;
+use gigatcp_plan::design::Cell;
+use gigatcp_plan::design::grid::Grid;
+use gigatcp_plan::design::space::Memory;
 use gigatcp_report::sweep::SweepReport;
-use gigatcp_sweep::Sweep;
-use gigatcp_sweep::rows::find_metric;
+use gigatcp_run::sweep::Sweep;
+use gigatcp_run::sweep::rows::find_metric;
 use serde::Serialize;
 
 use super::run::quoted;
@@ -100,7 +100,9 @@ pub(crate) struct Arguments {
 /// Shows the sweep.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let given = &arguments.sweep;
-    let is_question = given.join(gigatcp_sweep::stored_question::FILE).exists();
+    let is_question = given
+        .join(gigatcp_run::sweep::stored_question::FILE)
+        .exists();
     let found = if is_question {
         Some(given.clone())
     } else {
@@ -291,7 +293,9 @@ fn parts(sweep: &Sweep, cell: &Cell) -> (PathBuf, Vec<String>, Vec<String>) {
         true => vec![space.template().plan().series[cell.series].name.clone()],
         false => vec![],
     };
-    let plan = sweep.directory().join(gigatcp_sweep::stored_question::PLAN);
+    let plan = sweep
+        .directory()
+        .join(gigatcp_run::sweep::stored_question::PLAN);
     (plan, series, changes.collect())
 }
 

@@ -11,13 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCompleter;
-use gigatcp_design::address::digest;
-use gigatcp_design::question::Design;
-use gigatcp_design::{Question, QuestionError, Space};
+use gigatcp_plan::design::address::digest;
+use gigatcp_plan::design::question::Design;
+use gigatcp_plan::design::{Question, QuestionError, Space};
 use gigatcp_plan::{Sweep as Section, Template};
-use gigatcp_sweep::rows::{CellRow, Column, find_metric, metrics};
-use gigatcp_sweep::stored_question::StoredQuestionError;
-use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, tables};
+use gigatcp_run::sweep::rows::{CellRow, Column, find_metric, metrics};
+use gigatcp_run::sweep::stored_question::StoredQuestionError;
+use gigatcp_run::sweep::{Progress, StoreError, StoredQuestion, Sweep, tables};
 use gigatcp_units::grammar::human_duration;
 
 use super::{Outcome, show};
@@ -304,7 +304,7 @@ fn unwritable(error: &StoreError) -> Failure {
 /// Prints the cells without running them.
 fn dry_run(space: &Space, question: &Question, file: &PlanFile) -> Result<Outcome, Failure> {
     const SHOWN: usize = 20;
-    let memory = gigatcp_design::space::Memory::default();
+    let memory = gigatcp_plan::design::space::Memory::default();
     let cells = (0..space.count()).filter_map(|number| space.cell(number, file, &memory));
     let mut text = String::new();
     let mut count = 0;
@@ -418,7 +418,7 @@ pub(crate) fn newest(base: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(base).ok()?;
     let questions = entries.filter_map(|entry| {
         let path = entry.ok()?.path();
-        let file = path.join(gigatcp_sweep::stored_question::FILE);
+        let file = path.join(gigatcp_run::sweep::stored_question::FILE);
         let written = file.metadata().and_then(|about| about.modified()).ok()?;
         Some((written, path))
     });

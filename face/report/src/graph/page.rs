@@ -108,7 +108,6 @@ pub struct Page<'a> {
 
 impl Page<'_> {
     /// Returns the page, of about `budget` bytes; [`PAGE_BUDGET`] is a good value.
-    #[must_use]
     pub fn html(&self, budget: usize) -> String {
         let packed = self.packed(budget);
         let mut out = String::with_capacity(budget + FRAME);

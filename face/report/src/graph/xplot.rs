@@ -60,7 +60,6 @@ impl Picture {
     ];
 
     /// Returns the suffix of the file name before `.xpl`, as in tcptrace.
-    #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::TimeSequence => "tsg",

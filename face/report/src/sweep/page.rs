@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use gigatcp_design::effects::Effects;
-use gigatcp_design::grid::ArmRef;
-use gigatcp_design::statistics::CONFIDENCE;
+use gigatcp_plan::design::effects::Effects;
+use gigatcp_plan::design::grid::ArmRef;
+use gigatcp_plan::design::statistics::CONFIDENCE;
 use gigatcp_theory::sample::Summary;
 
 use super::plot::Plot;
@@ -40,7 +40,6 @@ fn name(metric: &str) -> String {
 impl SweepReport<'_> {
     /// Returns the page. `command` is the command that made it, `one` a command that runs a cell if
     /// its number is appended.
-    #[must_use]
     pub fn page(&self, view: &View, command: &str, one: &str) -> String {
         let style = format!("{PAGE_STYLE}{STYLE}\n");
         let mut page = String::new();
@@ -76,7 +75,6 @@ impl SweepReport<'_> {
     }
 
     /// Returns the answer: the largest and the smallest mean, and the axis that explains most.
-    #[must_use]
     pub fn answer(&self) -> Option<String> {
         let arms = self.grid.arms.iter();
         let mut means: Vec<_> = arms

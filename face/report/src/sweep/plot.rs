@@ -1,8 +1,8 @@
 //! The plots of a sweep: lines with bands, a heat map, distributions.
 
-use gigatcp_design::grid::{Pivot, Pooled};
-use gigatcp_design::numeric::Numeric;
-use gigatcp_design::statistics::CONFIDENCE;
+use gigatcp_plan::design::grid::{Pivot, Pooled};
+use gigatcp_plan::design::numeric::Numeric;
+use gigatcp_plan::design::statistics::CONFIDENCE;
 use gigatcp_theory::sample::Summary;
 
 use super::svg::{Axis, Mark, Svg};
@@ -70,7 +70,6 @@ fn ends(summary: &Summary) -> (f64, f64) {
 
 impl SweepReport<'_> {
     /// Every plot that the axes allow.
-    #[must_use]
     pub fn plots(&self) -> Vec<Plot> {
         let both = |make: &dyn Fn(f64) -> Option<Plot>| {
             let [wide, narrow] = WIDTHS.map(make);

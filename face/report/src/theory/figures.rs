@@ -68,7 +68,6 @@ pub struct Row {
 
 impl Section {
     /// Whether its rows are congestion controls.
-    #[must_use]
     pub fn is_of_controls(&self) -> bool {
         ["loss_budget", "after_loss", "between_losses", "at_loss"].contains(&self.key)
     }

@@ -33,7 +33,6 @@ impl Expected {
     }
 
     /// Returns them as JSON (`gigatcp.theory/1`), exact, with units in the keys.
-    #[must_use]
     pub fn json(&self) -> Map<String, Value> {
         let path = &self.path;
         let mut map = Map::new();
@@ -68,7 +67,6 @@ impl Expected {
 
 impl Figure {
     /// Returns the figure rounded for reading.
-    #[must_use]
     pub fn text(self) -> String {
         match self {
             Self::Rate(Rate::MAX) => "no bound".to_owned(),

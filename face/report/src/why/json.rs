@@ -238,7 +238,6 @@ fn evidence(piece: &Evidence) -> Value {
 }
 
 /// Returns a note as JSON, with the reasons where packets were not read.
-#[must_use]
 pub fn note_json(note: &Note) -> Value {
     let mut fields = json!({
         "what": note.to_string(),

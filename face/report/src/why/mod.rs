@@ -61,7 +61,6 @@ pub struct AnsweredCapture {
 
 impl AnsweredCapture {
     /// A capture of which all connections may be answered.
-    #[must_use]
     pub const fn new(capture: Capture) -> Self {
         Self {
             capture,
@@ -75,7 +74,6 @@ impl AnsweredCapture {
     }
 
     /// The kernel's counters of a connection, next to the diagnosis of its packets.
-    #[must_use]
     pub fn counters(&self, index: usize, packets: &Diagnosis) -> Option<String> {
         let connection = self.capture.connections().connection(index)?;
         self.counters.as_ref()?(connection, packets)

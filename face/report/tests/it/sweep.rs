@@ -1,6 +1,6 @@
 //! Tables and plots of sweeps, from values that are known.
 
-use gigatcp_design::grid::{Arm, Grid, Scale};
+use gigatcp_plan::design::grid::{Arm, Grid, Scale};
 use gigatcp_report::sweep::{self, SweepReport, View};
 
 fn scale(name: &str, labels: &[&str]) -> Scale {

@@ -316,8 +316,9 @@ fn first_and_second(shares: bool) -> [Info; 2] {
     network.hosts[1].listen(at(1, 80), config.clone()).unwrap();
     let begun = [(); 2].map(|()| {
         let now = network.now;
-        let client = network.hosts[0].connect(now, at(1, 80), config.clone());
-        let client = client.expect("a port is free");
+        let client = network.hosts[0]
+            .connect(now, at(1, 80), config.clone())
+            .expect("a port is free");
         while network.hosts[0].connection(client).unwrap().state() == State::SynSent {
             assert!(network.step(), "both hosts are silent");
         }

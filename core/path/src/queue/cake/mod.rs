@@ -246,8 +246,11 @@ impl Cake {
 
     /// Drops from the longest queue of all tins.
     fn relieve(&mut self, now: Instant, drops: &mut Drops) -> bool {
-        let longest = self.tins.iter().enumerate();
-        let longest = longest.filter_map(|(tin, flows)| Some((flows.longest()?, tin)));
+        let longest = self
+            .tins
+            .iter()
+            .enumerate()
+            .filter_map(|(tin, flows)| Some((flows.longest()?, tin)));
         let Some(((_, number), tin)) = longest.max_by_key(|((octets, _), _)| *octets) else {
             return false;
         };

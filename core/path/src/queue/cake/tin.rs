@@ -164,8 +164,10 @@ impl Tin {
         let tag = self.hash(0, ticket.flow);
         let (own, set) = places(tag);
         let mut places = ways(own, set);
-        let found = places.clone().find(|place| self.flows[*place].tag == tag);
-        let found = found.filter(|place| self.flows[*place].round != Round::None);
+        let found = places
+            .clone()
+            .find(|place| self.flows[*place].tag == tag)
+            .filter(|place| self.flows[*place].round != Round::None);
         if let Some(place) = found {
             return place as u16;
         }

@@ -133,8 +133,12 @@ impl Loop {
 
     /// Runs to `end`; returns the outcome of each flow from `begin` on.
     fn run(&mut self, begin: f64, end: f64) -> Vec<Outcome> {
-        let service = self.trial.link.rate.unwrap();
-        let service = service.time_for(gigatcp_units::Bytes::new(1000));
+        let service = self
+            .trial
+            .link
+            .rate
+            .unwrap()
+            .time_for(gigatcp_units::Bytes::new(1000));
         let mut outcomes: BTreeMap<u32, Outcome> = BTreeMap::new();
         for flow in 0..self.sources.len() {
             self.send(flow);

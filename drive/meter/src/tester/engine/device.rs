@@ -56,13 +56,11 @@ impl Engine {
     }
 
     /// Returns the name of the device.
-    #[must_use]
     pub fn device(&self) -> &str {
         &self.config.name
     }
 
     /// Returns the addresses of the engine, and of the kernel's end of the device.
-    #[must_use]
     pub fn addresses(&self) -> (Vec<IpAddr>, Vec<IpAddr>) {
         let kernel = self.config.kernel.iter().map(|(address, _)| *address);
         (self.config.engine.clone(), kernel.collect())

@@ -22,7 +22,6 @@ impl Engine {
     /// Returns the first option that the engine does not support, with the reason.
     ///
     /// `None`: it supports all options of the request.
-    #[must_use]
     pub fn lacks(request: &Request) -> Option<(&'static str, String)> {
         let parameters = &request.parameters;
         let has_small_mss = parameters.mss.is_some_and(|mss| mss < MIN_MSS);
@@ -82,11 +81,13 @@ impl Engine {
         let mut options = engine_options(request)?;
         options.local_port = port;
         let timeout = request.connect_timeout;
-        let stream = self.stack.connect_timeout(to, &options, timeout);
-        let stream = stream.map_err(|error| match to == asked {
-            true => error,
-            false => io::Error::new(error.kind(), format!("at {to}: {error}")),
-        })?;
+        let stream = self
+            .stack
+            .connect_timeout(to, &options, timeout)
+            .map_err(|error| match to == asked {
+                true => error,
+                false => io::Error::new(error.kind(), format!("at {to}: {error}")),
+            })?;
         Ok(EngineStream {
             stream,
             options,

@@ -274,11 +274,12 @@ fn handshake(
         true => Transport::secure(connection, &request.host)?,
         false => Transport::Plain(connection),
     };
-    let resource = url.and_then(|url| url.resource.as_deref());
-    let resource = resource.unwrap_or(match role {
-        Role::Sender => ndt7::UPLOAD,
-        Role::Receiver => ndt7::DOWNLOAD,
-    });
+    let resource = url
+        .and_then(|url| url.resource.as_deref())
+        .unwrap_or(match role {
+            Role::Sender => ndt7::UPLOAD,
+            Role::Receiver => ndt7::DOWNLOAD,
+        });
     let host = match request.host.contains(':') {
         true => format!("[{}]", request.host),
         false => request.host.clone(),
@@ -328,11 +329,11 @@ fn results(measurements: &[Measurement], role: Role) -> Option<Results> {
     };
     let congestion = measurements
         .iter()
-        .any(|one| one.is_bbr)
+        .any(|sample| sample.is_bbr)
         .then(|| "bbr".to_owned());
     let readings = measurements
         .iter()
-        .map(|one| Reading::of_words(one.at, one.words.iter().copied()));
+        .map(|sample| Reading::of_words(sample.at, sample.words.iter().copied()));
     let samples = Samples {
         streams: vec![(STREAM, readings.collect())],
         congestion: congestion.clone(),

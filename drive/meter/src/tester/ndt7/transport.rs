@@ -130,8 +130,8 @@ impl Transport {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let session = rustls::ClientConnection::new(Arc::new(config), name);
-        let mut session = session.map_err(|error| error.to_string())?;
+        let mut session = rustls::ClientConnection::new(Arc::new(config), name)
+            .map_err(|error| error.to_string())?;
         while session.is_handshaking() {
             session
                 .complete_io(&mut connection)

@@ -34,14 +34,21 @@ impl Ndt7Url {
                 ));
             }
         };
-        let authority = uri.authority().filter(|one| !one.as_str().contains('@'));
-        let host = uri.host().unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let authority = uri
+            .authority()
+            .filter(|authority| !authority.as_str().contains('@'));
+        let host = uri
+            .host()
+            .unwrap_or_default()
+            .trim_start_matches('[')
+            .trim_end_matches(']');
         if authority.is_none() || host.is_empty() {
             return Err(format!("`{text}` has no host"));
         }
-        let resource = uri.path_and_query().map(|resource| resource.as_str());
-        let resource = resource.filter(|resource| *resource != "/");
+        let resource = uri
+            .path_and_query()
+            .map(|resource| resource.as_str())
+            .filter(|resource| *resource != "/");
         if resource.is_some_and(|resource| resource.len() > MAX_RESOURCE) {
             return Err(format!("its path has more than {MAX_RESOURCE} bytes"));
         }
@@ -54,7 +61,6 @@ impl Ndt7Url {
     }
 
     /// Whether its path is that of a test that sends to this host.
-    #[must_use]
     pub fn is_download(&self) -> bool {
         let path = self
             .resource

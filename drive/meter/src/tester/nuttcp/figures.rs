@@ -24,7 +24,6 @@ fn amount(bytes: u64, length: Duration) -> Amount {
 }
 
 /// Returns an interval of one direction for nuttcp's line; `role` is this end's.
-#[must_use]
 pub fn interval(streams: &[StreamOutcome], interval: &Interval, role: Role) -> Line {
     let all = streams.iter().zip(&interval.streams);
     let parts: Vec<&StreamInterval> = all
@@ -80,7 +79,6 @@ fn window(parts: &[&StreamInterval], role: Role) -> Option<CongestionWindow> {
 /// Returns the one-line summary of one direction; `role` is this end's.
 ///
 /// With nuttcp's protocol it is the one made from both ends' lines.
-#[must_use]
 pub fn brief(outcome: &Outcome, role: Role) -> Brief {
     if let Some(brief) = &outcome.brief {
         return (**brief).clone();
@@ -218,8 +216,11 @@ pub(super) fn results(
         false => seconds(reported.unwrap_or(brief.received)),
     };
     let (lost, sent) = brief.loss.and_then(|loss| loss.counts).unwrap_or((0, 0));
-    let retransmits = brief.retransmissions.as_ref().filter(|_| !is_sender);
-    let retransmits = retransmits.filter(|of| !of.host_wide);
+    let retransmits = brief
+        .retransmissions
+        .as_ref()
+        .filter(|_| !is_sender)
+        .filter(|of| !of.host_wide);
     let bytes = match transfer.link.parameters.udp {
         true => whole(bytes.as_u64(), transfer.link.parameters.buffer_bytes.into()),
         false => bytes.as_u64(),

@@ -51,8 +51,9 @@ fn requested(request: &Request, block: usize) -> Parameters {
         (0, buffers) => Some(buffers),
         (bytes, _) => Some(bytes.div_ceil(block as u64)),
     };
-    let rate = common.bandwidth;
-    let rate = rate.map(|rate| (rate.saturating_mul(streams.into()) / 1000).max(1));
+    let rate = common
+        .bandwidth
+        .map(|rate| (rate.saturating_mul(streams.into()) / 1000).max(1));
     let interval = request.interval.map(|length| {
         units::Duration::from_nanos(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
     });

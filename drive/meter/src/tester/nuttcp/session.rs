@@ -126,8 +126,9 @@ fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer>
     let spans = (interval, request::SAMPLING);
     let mut traffic = Traffic::new(super::common(wanted), block, spans);
     served.allowance.apply(&mut traffic);
-    let limit = wanted.buffers;
-    let limit = limit.map(|buffers| buffers.saturating_mul(block as u64));
+    let limit = wanted
+        .buffers
+        .map(|buffers| buffers.saturating_mul(block as u64));
     let link = Link::new(wanted.clone(), served.agreed, limit)?;
     let role = match wanted.client {
         Side::Transmitter => Role::Receiver,

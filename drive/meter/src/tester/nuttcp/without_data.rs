@@ -74,8 +74,15 @@ fn third_party(served: &mut Served, stops: &dyn Fn() -> bool) -> String {
         return "no third party".into();
     };
     // `name=address` gives an address; a stride has no effect on one connection.
-    let host = third.host.split('=').next_back().unwrap_or_default();
-    let host = host.split('+').next().unwrap_or_default().to_owned();
+    let host = third
+        .host
+        .split('=')
+        .next_back()
+        .unwrap_or_default()
+        .split('+')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     let mut request = Request::new(host.clone());
     request.protocol = Protocol::Nuttcp;
     request.port = match third.control_port {

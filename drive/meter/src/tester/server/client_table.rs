@@ -215,8 +215,9 @@ impl<'a> ClientTable<'a> {
             ended: Mutex::new(0),
         });
         let authorize = server.config.authorize.clone();
-        let logins = authorize.map(|authorize| Logins::start(authorize, shared.clone()));
-        let logins = logins.transpose()?;
+        let logins = authorize
+            .map(|authorize| Logins::start(authorize, shared.clone()))
+            .transpose()?;
         Ok(Self {
             server,
             notify,
@@ -261,13 +262,13 @@ impl<'a> ClientTable<'a> {
 
     /// Returns whether a client at an address has a test, or a control connection.
     pub(super) fn knows(&self, address: IpAddr) -> bool {
-        let running = self.running.values().map(|one| one.address);
-        let others = self.pending.iter().map(|one| one.peer.ip());
-        let waiting = self.waiting.iter().map(|one| one.peer.ip());
+        let running = self.running.values().map(|test| test.address);
+        let others = self.pending.iter().map(|client| client.peer.ip());
+        let waiting = self.waiting.iter().map(|client| client.peer.ip());
         running
             .chain(others)
             .chain(waiting)
-            .any(|one| one == address)
+            .any(|known| known == address)
     }
 
     /// Waits for an event and handles it.
@@ -336,7 +337,7 @@ impl<'a> ClientTable<'a> {
         let ports = self.ports.descriptors();
         all.extend(ports.map(|(port, fd)| (Source::Data(port), fd)));
         let pending = self.pending.iter();
-        all.extend(pending.map(|one| (Source::Pending(one.place), one.stream.as_fd())));
+        all.extend(pending.map(|client| (Source::Pending(client.place), client.stream.as_fd())));
         let waiting = self.waiting.iter().enumerate();
         all.extend(waiting.map(|(place, one)| (Source::Waiting(place), one.stream.as_fd())));
         let ready = poll::wait_to_read(all.iter().map(|(_, fd)| *fd), STEP)?;
@@ -513,7 +514,7 @@ impl<'a> ClientTable<'a> {
             Client::Iperf3 { .. } => {
                 let mut running = self.running.values();
                 parameters.transport == Transport::Udp
-                    && running.any(|one| one.awaits_datagram(address))
+                    && running.any(|test| test.awaits_datagram(address))
             }
             Client::Nuttcp(requested) => self.shares_ports(requested, address),
         };
@@ -640,8 +641,9 @@ impl<'a> ClientTable<'a> {
             shared: self.shared.clone(),
             is_opening: is_opening.clone(),
         };
-        let served = self.served(client, mailbox.clone());
-        let served = served.map_err(|error| (None, error))?;
+        let served = self
+            .served(client, mailbox.clone())
+            .map_err(|error| (None, error))?;
         let builder = std::thread::Builder::new().name(format!("test {test}"));
         let thread = builder
             .spawn(move || job.run(served))

@@ -146,7 +146,7 @@ impl ClientTable<'_> {
         };
         let server = self.server;
         let mut running = self.running.values_mut();
-        let Some(running) = running.find(|one| one.awaits_datagram(peer.ip())) else {
+        let Some(running) = running.find(|test| test.awaits_datagram(peer.ip())) else {
             return;
         };
         let Ok(socket) = server.udp_stream(peer) else {

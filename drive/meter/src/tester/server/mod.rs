@@ -250,19 +250,16 @@ impl Server {
     }
 
     /// Returns the address it listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.at
     }
 
     /// Returns the address it listens at for nuttcp's clients, if it does.
-    #[must_use]
     pub fn nuttcp_address(&self) -> Option<SocketAddr> {
         self.nuttcp.as_ref()?.local_addr().ok()
     }
 
     /// Returns the address at which it reflects test packets of STAMP, if it does.
-    #[must_use]
     pub fn stamp_address(&self) -> Option<SocketAddr> {
         self.stamp.as_ref()?.local_addr().ok()
     }

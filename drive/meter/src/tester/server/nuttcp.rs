@@ -108,7 +108,7 @@ impl ClientTable<'_> {
         let mut all = ports.map(|number| Port { is_udp, number });
         let is_awaited = |port| {
             let mut running = self.running.values();
-            running.any(|one| one.address == address && one.awaits(port))
+            running.any(|test| test.address == address && test.awaits(port))
         };
         all.any(is_awaited)
     }
@@ -117,7 +117,7 @@ impl ClientTable<'_> {
     pub(super) fn open_ports(&mut self, ports: Option<&(bool, Range<u16>)>) -> io::Result<()> {
         let Some(ports) = ports else { return Ok(()) };
         let (running, address) = (&self.running, self.server.at.ip());
-        let is_ours = |port| running.values().any(|one| one.uses(port));
+        let is_ours = |port| running.values().any(|test| test.uses(port));
         self.ports.open(address, ports.clone(), is_ours)
     }
 
@@ -125,7 +125,7 @@ impl ClientTable<'_> {
     pub(super) fn close_ports(&mut self) {
         let running = &self.running;
         self.ports
-            .retain(|port| running.values().any(|one| one.awaits(port)));
+            .retain(|port| running.values().any(|test| test.awaits(port)));
     }
 
     /// Passes arrivals at a data port to their test.
@@ -140,7 +140,7 @@ impl ClientTable<'_> {
             };
             let Some(peer) = peer else { return };
             let mut running = self.running.values_mut();
-            let Some(running) = running.find(|one| one.address == peer.ip() && one.awaits(port))
+            let Some(running) = running.find(|test| test.address == peer.ip() && test.awaits(port))
             else {
                 continue;
             };

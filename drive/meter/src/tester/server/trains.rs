@@ -51,7 +51,7 @@ impl Trains {
         let since = |window: (Instant, u32)| now.saturating_duration_since(window.0);
         let window = self
             .window
-            .filter(|one| since(*one) < Duration::from_secs(1));
+            .filter(|last| since(*last) < Duration::from_secs(1));
         let (start, count) = window.unwrap_or((now, 0));
         self.window = Some((start, count.saturating_add(1)));
         if count >= MAX_RATE {

@@ -27,7 +27,6 @@ pub struct TransactionInterval {
 
 impl TransactionInterval {
     /// Transactions per second.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         let length = self.end.saturating_sub(self.start);
         self.count as f64 / length.as_secs_f64().max(1e-9)
@@ -35,7 +34,6 @@ impl TransactionInterval {
 
     /// The latency that this share of the transactions did not exceed, within 0.4 %; `None` without
     /// transactions. From 0.0, which is within the same of the minimum, to 1.0, the exact maximum.
-    #[must_use]
     pub fn latency(&self, share: f64) -> Option<Duration> {
         let time = match share {
             1.0.. => (!self.latencies.is_empty()).then(|| self.latencies.max()),

@@ -231,8 +231,10 @@ impl Responder {
     fn step(&mut self, served: &mut Served) -> io::Result<()> {
         let now = Instant::now();
         self.paused_until = self.paused_until.filter(|until| *until > now);
-        let due = served.session.poll_timeout();
-        let due = due.map(|at| served.wire.instant(at).saturating_duration_since(now));
+        let due = served
+            .session
+            .poll_timeout()
+            .map(|at| served.wire.instant(at).saturating_duration_since(now));
         let longest = match self.paused_until {
             Some(until) => until - now,
             None if self.queue.is_empty() => STEP,

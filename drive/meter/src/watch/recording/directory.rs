@@ -146,7 +146,6 @@ pub(super) fn read(place: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Whether a directory has files of a recording.
-#[must_use]
 pub fn is_recording(place: &Path) -> bool {
     place.is_dir() && files(place).is_ok_and(|files| !files.is_empty())
 }

@@ -63,7 +63,6 @@ pub struct Cost {
 
 impl Cost {
     /// Bytes that a day like this has; a budget bounds it.
-    #[must_use]
     pub fn bytes_per_day(&self) -> Bytes {
         let days = self.time.as_secs_f64() / 86_400.0;
         let bytes = self.written.as_u64() as f64 / days.max(1e-9);
@@ -71,7 +70,6 @@ impl Cost {
     }
 
     /// CPU time as a part of one core.
-    #[must_use]
     pub fn cpu_share(&self) -> f64 {
         self.cpu.as_secs_f64() / self.time.as_secs_f64().max(1e-9)
     }
@@ -199,7 +197,6 @@ impl Recorder {
     }
 
     /// What the recording has cost so far.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         Cost {
             time: self.last.saturating_since(self.begin),

@@ -125,9 +125,10 @@ fn known_or_measured(outcome: &Outcome) -> Option<f64> {
 /// Returns the file of ceilings; `None` without a cache directory.
 fn place() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.filter(|cache| cache.is_absolute());
-    let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
+    let cache = variable("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|cache| cache.is_absolute())
+        .or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
     Some(cache?.join("gigatcp").join("ceiling.json"))
 }
 

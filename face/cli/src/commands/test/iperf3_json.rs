@@ -18,7 +18,7 @@ pub(super) fn error_event(error: &TestError) -> String {
 /// Returns the whole document.
 pub(in super::super) fn of(outcome: &Outcome) -> Value {
     let intervals = outcome.intervals.iter();
-    let intervals: Vec<Value> = intervals.map(|one| interval(outcome, one)).collect();
+    let intervals: Vec<Value> = intervals.map(|report| interval(outcome, report)).collect();
     let mut value = json!({
         "start": start(outcome),
         "intervals": intervals,
@@ -191,7 +191,7 @@ fn interval(outcome: &Outcome, interval: &Interval) -> Value {
             map["socket"] = stream.id.into();
             if let Some(view) = part.view.filter(|_| stream.role == Role::Sender) {
                 let micros =
-                    |time: Option<gigatcp_units::Duration>| time.map_or(0, |it| it.as_micros());
+                    |time: Option<gigatcp_units::Duration>| time.map_or(0, |time| time.as_micros());
                 map["snd_cwnd"] = view.cwnd.as_u64().into();
                 map["snd_wnd"] = view.snd_wnd.as_u64().into();
                 map["rtt"] = micros(view.srtt).into();

@@ -121,8 +121,10 @@ fn interval_rest(parameters: &Parameters, role: Role, part: &StreamInterval) -> 
             part.expected,
         ),
         (false, Role::Sender) => {
-            let retransmits = part.retransmits.map(|count| count.to_string());
-            let retransmits = retransmits.unwrap_or_default();
+            let retransmits = part
+                .retransmits
+                .map(|count| count.to_string())
+                .unwrap_or_default();
             let cwnd = part
                 .view
                 .map(|view| scaled(view.cwnd.as_u64() as f64, 1024.0, "Bytes"));

@@ -26,7 +26,7 @@ pub(super) fn lines(outcome: &Outcome) -> String {
     if let Some(rpm) = responsiveness(outcome) {
         text.push_str(&labeled("RPM", &rpm));
     }
-    let has = |kind| outcome.latency.iter().any(|one| one.kind == kind);
+    let has = |kind| outcome.latency.iter().any(|latency| latency.kind == kind);
     if has(PingKind::Tcp) && !has(PingKind::Icmp) {
         let reason = "ICMP: not allowed for this user (net.ipv4.ping_group_range)";
         text.push_str(&labeled("", reason));
@@ -137,8 +137,9 @@ pub(super) fn values(outcome: &Outcome) -> Value {
         micros.collect::<Vec<_>>()
     };
     let percentiles = |times: &[Duration]| {
-        let all = SHOWN.iter();
-        let all = all.map(|(share, name)| ((*name).to_owned(), json!(at(times, *share))));
+        let all = SHOWN
+            .iter()
+            .map(|(share, name)| ((*name).to_owned(), json!(at(times, *share))));
         all.collect::<Map<_, _>>()
     };
     let value = |latency: &Latency| {
@@ -150,8 +151,10 @@ pub(super) fn values(outcome: &Outcome) -> Value {
             "loaded_ms": percentiles(&latency.loaded),
         })
     };
-    let all = outcome.latency.iter();
-    let all = all.map(|latency| (latency.kind.name().to_owned(), value(latency)));
+    let all = outcome
+        .latency
+        .iter()
+        .map(|latency| (latency.kind.name().to_owned(), value(latency)));
     Value::Object(all.collect())
 }
 

@@ -69,7 +69,9 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
     }
     text.push_str(&latency::lines(outcome));
     text.push_str(&answer::labeled("CPU", &cpu(outcome)));
-    let answers = explanations.iter().map(|one| one.diagnosis.answer());
+    let answers = explanations
+        .iter()
+        .map(|explanation| explanation.diagnosis.answer());
     let fixes: Vec<String> = answers.filter_map(|answer| answer.fix).collect();
     text.push_str(&hosts::lines(outcome, &fixes));
     if let Some(near) = ceiling.and_then(|ceiling| ceiling.text()) {
@@ -84,7 +86,7 @@ fn needs_server_counters(outcome: &Outcome, explanations: &[Explanation], role: 
     let is_stock =
         tester::Readings::of(outcome).peer.is_none() && outcome.protocol != Protocol::Ndt7;
     let explained = explained(outcome, explanations, role);
-    is_stock && explained.is_some_and(|one| one.diagnosis.answer().is_unsure)
+    is_stock && explained.is_some_and(|explanation| explanation.diagnosis.answer().is_unsure)
 }
 
 /// `carries 91.3 Mbit/s of payload (90.9 to 92.0), measured ...`.
@@ -122,7 +124,9 @@ pub(super) fn explained<'a>(
     role: Role,
 ) -> Option<&'a Explanation> {
     let largest = sums::streams(outcome, role).max_by_key(|stream| stream.total.bytes)?;
-    explanations.iter().find(|one| one.id == largest.id)
+    explanations
+        .iter()
+        .find(|explanation| explanation.id == largest.id)
 }
 
 /// `TCP to host:5201, cubic, 10 s: 3.41 Gbit/s received`.
@@ -327,7 +331,7 @@ fn other_causes(outcome: &Outcome, explanations: &[Explanation], role: Role) -> 
     let first = explained(outcome, explanations, role).and_then(primary);
     let others = explanations
         .iter()
-        .filter(|one| one.role == role && primary(one) != first);
+        .filter(|stream| stream.role == role && primary(stream) != first);
     let others = by_key(others.filter_map(primary).map(|id| (id, ())));
     let others: Vec<String> = others
         .into_iter()
@@ -394,10 +398,14 @@ fn overrides(text: &mut String, outcome: &Outcome) {
 /// Returns everything as JSON.
 pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
     let parameters = &outcome.parameters;
-    let intervals = outcome.intervals.iter();
-    let intervals = intervals.map(|one| interval_value(&outcome.streams, one));
-    let explanations = tester::explain(outcome);
-    let explanations = explanations.iter().map(explanation_value);
+    let intervals = outcome
+        .intervals
+        .iter()
+        .map(|interval| interval_value(&outcome.streams, interval));
+    let explanations: Vec<Value> = tester::explain(outcome)
+        .iter()
+        .map(explanation_value)
+        .collect();
     let pings = latency::values(outcome);
     let icmp = pings["icmp"].clone();
     json!({
@@ -426,9 +434,9 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
         "latency": icmp,
         "pings": pings,
         "responsiveness": latency::responsiveness_value(outcome),
-        "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
+        "streams": outcome.streams.iter().map(|stream| stream_value(outcome, stream)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
-        "explanations": explanations.collect::<Vec<_>>(),
+        "explanations": explanations,
         "cut_short": outcome.cut_short,
     })
 }

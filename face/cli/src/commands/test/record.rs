@@ -22,14 +22,19 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
     let is_tcp = outcome.parameters.transport == Transport::Tcp;
     let streams = outcome.streams.iter().enumerate();
     let flows = streams.clone().filter(|_| is_tcp).map(|(index, stream)| {
-        let explanation = explanations.iter().find(|one| one.id == stream.id);
+        let explanation = explanations
+            .iter()
+            .find(|explanation| explanation.id == stream.id);
         flow(outcome, index, stream, explanation, theirs.as_ref())
     });
     let datagrams = streams
         .filter(|_| !is_tcp)
         .map(|(index, stream)| datagrams(outcome, index, stream));
-    let title = outcome.parameters.title.clone();
-    let title = title.unwrap_or_else(|| format!("Test with {}:{}", outcome.host, outcome.port));
+    let title = outcome
+        .parameters
+        .title
+        .clone()
+        .unwrap_or_else(|| format!("Test with {}:{}", outcome.host, outcome.port));
     let series = SeriesRecord {
         name: "test".to_owned(),
         title: title.clone(),
@@ -108,8 +113,9 @@ fn flow(
 ) -> FlowRecord {
     // A sender's counters have the state of a connection, on either side. The server's clock is
     // ahead by a one-way delay.
-    let theirs = theirs.filter(|_| stream.role == Role::Receiver);
-    let theirs = theirs.and_then(|all| all.streams.iter().find(|(id, _)| *id == stream.id));
+    let theirs = theirs
+        .filter(|_| stream.role == Role::Receiver)
+        .and_then(|theirs| theirs.streams.iter().find(|(id, _)| *id == stream.id));
     let sampled = theirs.map(|(_, readings)| &readings[..]);
     let counted_by = match (stream.role, sampled) {
         (Role::Receiver, None) => "receiver",
@@ -124,12 +130,12 @@ fn flow(
         .samples
         .streams
         .iter()
-        .find(|(id, _)| *id == stream.id);
-    let readings = readings.map_or(&[][..], |(_, readings)| readings);
+        .find(|(id, _)| *id == stream.id)
+        .map_or(&[][..], |(_, readings)| readings);
     let samples = sampled.unwrap_or(readings);
     let last = readings.last();
     let count = |of: fn(&Reading) -> Option<u64>| last.and_then(of).unwrap_or(0);
-    let diagnosis = explanation.map(|one| &one.diagnosis);
+    let diagnosis = explanation.map(|explanation| &explanation.diagnosis);
     let mut flow = FlowRecord {
         name: name(stream),
         group: (outcome.streams.len() > 1).then(|| "streams".to_owned()),
@@ -225,8 +231,9 @@ fn datagrams(outcome: &Outcome, index: usize, stream: &StreamOutcome) -> Datagra
         Role::Sender => own.datagrams,
         Role::Receiver => own.expected,
     };
-    let drops = [("socket_buffer", counts.socket_drops)];
-    let drops = drops.into_iter().filter(|(_, count)| *count > 0);
+    let drops = [("socket_buffer", counts.socket_drops)]
+        .into_iter()
+        .filter(|(_, count)| *count > 0);
     DatagramsRecord {
         name: name(stream),
         application: "datagrams".to_owned(),
@@ -296,9 +303,9 @@ mod tests {
     fn counts_that_no_end_tells_are_named_and_not_zero() {
         let names: Vec<String> = unread(None, None).collect();
         for name in ["retransmitted_segments", "segments_sent", "timeouts"] {
-            assert!(names.iter().any(|one| one == name), "{name}");
+            assert!(names.iter().any(|known| known == name), "{name}");
         }
         let names: Vec<String> = unread(Some(0), Some(&Reading::default())).collect();
-        assert!(!names.iter().any(|one| one == "timeouts"));
+        assert!(!names.iter().any(|known| known == "timeouts"));
     }
 }

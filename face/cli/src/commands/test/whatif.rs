@@ -101,9 +101,10 @@ mod linux {
                 .map_err(|error| failure(name, &error))?;
             let ends = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&ends);
-            let thread = thread::Builder::new().name("headers".into());
-            let thread = thread.spawn(move || keep(capture, &seen));
-            let thread = thread.map_err(|error| Failure::io("start a thread", &error))?;
+            let thread = thread::Builder::new()
+                .name("headers".into())
+                .spawn(move || keep(capture, &seen))
+                .map_err(|error| Failure::io("start a thread", &error))?;
             Ok(Self { ends, thread })
         }
 
