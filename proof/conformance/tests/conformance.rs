@@ -204,6 +204,17 @@ fn a_script_that_sets_net_inet_runs_with_freebsds_mtu_and_error_numbers() {
 }
 
 #[test]
+fn command_after_an_unsupported_one_replaces_it() {
+    let text =
+        |command: &str| format!("`{command}`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n");
+    let lines = "sysctl -q net.ipv4.no_such_thing=0 &> /dev/null || \\\n ip tcp_metrics flush all";
+    let said = story(&text(lines), false);
+    assert!(said.contains("passed"), "{said}");
+    let said = story(&text("sysctl net.ipv4.no_such_thing=0 || nonsense"), false);
+    assert!(said.contains("unsupported: command nonsense"), "{said}");
+}
+
+#[test]
 fn a_stack_or_setting_of_freebsd_that_is_not_here_is_named() {
     for (line, named) in [
         ("+0 `sysctl net.inet.tcp.functions_default=rack`", "rack"),

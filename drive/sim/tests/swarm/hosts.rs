@@ -108,6 +108,7 @@ fn profile(draw: &mut Draw) -> Profile {
     // Third parties forge resets and SYNs inside the window: without RFC 5961 they legitimately
     // succeed.
     profile.defense.challenge_ack = true;
+    profile.defense.challenge_syn = true;
     profile.timer.retries = profile.timer.retries.max(patient);
     profile.opening.syn_retries = profile.opening.syn_retries.max(patient);
     profile
