@@ -236,7 +236,11 @@ impl<P: Payload> Connection<P> {
             timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
             ..Options::default()
         };
-        options.set_layout(self.transport.profile.options.option_layout);
+        // The receiver of a signed segment writes it again, in the usual layout, to check its code.
+        // FreeBSD has no RFC 5925.
+        if self.authentication.is_none() {
+            options.set_layout(self.transport.profile.options.option_layout);
+        }
         options.set_fast_open(self.fast_open_option());
         self.tell_user_timeout_on_syn(&mut options);
         let mut syn = Segment {

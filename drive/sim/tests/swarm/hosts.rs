@@ -191,6 +191,8 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "prr" if draw.chance(50) => {
             SettingValue::Word(draw.pick(&["rfc9937", "rfc6937-crb", "rfc6937-ssrb"]))
         }
+        "option_layout" => SettingValue::Word(draw.pick(&["linux", "freebsd"])),
+        "ignored_request" => SettingValue::Word(draw.pick(&["repeat", "experiment", "abstain"])),
         "reduce_again" => SettingValue::Word(draw.pick(&["never", "without-prr", "always"])),
         "max_pacing_rate" => {
             SettingValue::Rate(Rate::from_bps(draw.magnitude(10_000_000, 10_000_000_000)))
