@@ -20,11 +20,14 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::FastOpenCookie;
 
-use crate::profile::Profile;
+use crate::profile::{IgnoredRequest, Profile};
 use crate::secret::{Purpose, Secret};
 
 /// Time without Fast Open after the first negative response, doubled each time (Linux: 60 s).
 const FIRST_ABSTENTION: Duration = Duration::from_secs(60);
+
+/// Time without Fast Open after an ignored request (`IgnoredRequest::Abstain`).
+const PATH_DISABLED: Duration = Duration::from_secs(900);
 
 /// Maximum number of doublings: the time is then about 18 hours.
 const MOST_DOUBLINGS: u32 = 10;
@@ -188,6 +191,8 @@ pub struct FastOpenOutcome {
     pub icmp_error: bool,
     /// A SYN-ACK arrived.
     pub answered: bool,
+    /// Consequence of a SYN-ACK that ignored our request for a cookie.
+    pub ignored_request: Option<IgnoredRequest>,
 }
 
 impl FastOpenOutcome {
@@ -208,8 +213,30 @@ struct Entry {
     mss: Option<u16>,
     failures: u32,
     abstain_until: Instant,
+    /// Whether the next request is by the experimental option; `None` before anything speaks for
+    /// it. It is tried once (Linux `tcp_fastopen_cache_get`).
+    experiment: Option<bool>,
     /// Sequence number of the last use.
     used: u64,
+}
+
+impl Entry {
+    fn request(&self) -> FastOpenCookie {
+        if self.experiment == Some(true) {
+            FastOpenCookie::REQUEST.as_experimental()
+        } else {
+            FastOpenCookie::REQUEST
+        }
+    }
+
+    /// Notes an ignored request.
+    fn on_ignored(&mut self, now: Instant, consequence: IgnoredRequest) {
+        match consequence {
+            IgnoredRequest::Repeat => {}
+            IgnoredRequest::Experiment => self.experiment = Some(self.experiment.is_none()),
+            IgnoredRequest::Abstain => self.abstain_until = now + PATH_DISABLED,
+        }
+    }
 }
 
 /// Client cache of servers.
@@ -257,12 +284,15 @@ impl FastOpenCache {
         {
             return None;
         }
-        let (cookie, mss) = known.map_or((None, None), |entry| {
-            entry.used = self.uses;
-            (entry.cookie, entry.mss)
-        });
+        let (cookie, mss) = match known {
+            Some(entry) => {
+                entry.used = self.uses;
+                (entry.cookie.unwrap_or(entry.request()), entry.mss)
+            }
+            None => (FastOpenCookie::REQUEST, None),
+        };
         Some(FastOpenOffer {
-            cookie: cookie.unwrap_or(FastOpenCookie::REQUEST),
+            cookie,
             mss: mss.unwrap_or(default_mss),
         })
     }
@@ -282,11 +312,15 @@ impl FastOpenCache {
             mss: None,
             failures: 0,
             abstain_until: Instant::ZERO,
+            experiment: None,
             used,
         });
         entry.used = used;
         entry.cookie = outcome.cookie.or(entry.cookie);
         entry.mss = outcome.mss.or(entry.mss);
+        if let Some(consequence) = outcome.ignored_request {
+            entry.on_ignored(now, consequence);
+        }
         if outcome.is_negative() {
             let wait = FIRST_ABSTENTION * (1 << entry.failures.min(MOST_DOUBLINGS));
             entry.abstain_until = now + wait;

@@ -10,7 +10,7 @@
 //! multiple of `cwnd / SRTT`, as in Linux (`tcp_update_pacing_rate`). The default factor is 2.0
 //! while cwnd is below half of ssthresh, else 1.2. The profile sets both factors. So pacing
 //! follows the window and is never the limit for longer than a fraction of the round trip. One
-//! release is the octets of one millisecond (`tcp_tso_autosize`), from two segments up to a
+//! release is the octets of one millisecond (`tcp_tso_autosize`), from `tso_min_segments` up to a
 //! super-segment: fewer releases cost less, smaller ones are less bursty.
 //!
 //! RTTs are unaffected: they are measured from the time a segment really left. The first window
@@ -26,10 +26,6 @@ const LATENESS: Duration = Duration::from_millis(1);
 
 /// Time whose octets may leave in one release.
 const QUANTUM: Duration = Duration::from_millis(1);
-
-/// Minimum segments of one release, if that many exist. A single one would make the receiver wait
-/// for a second (Linux `tcp_min_tso_segs`).
-const LEAST_SEGMENTS: u64 = 2;
 
 /// Pacing rate as a fraction, so that it needs no division before a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,16 +69,13 @@ impl Pace {
     /// Octets of one release: those of a millisecond. More on a very short path, where single
     /// segments gain nothing (Linux since 5.18). At least two segments and at most a
     /// super-segment.
-    pub fn quantum(self, smss: u64, min_rtt: Option<Duration>) -> u64 {
+    pub fn quantum(self, least: u64, min_rtt: Option<Duration>) -> u64 {
         let most = MAX_SUPER_SEGMENT as u64;
         let of_time = self.octets.saturating_mul(QUANTUM.as_nanos()) / self.nanos;
         let short = min_rtt.map_or(0, |rtt| {
             most.checked_shr((rtt.as_nanos() >> 19) as u32).unwrap_or(0)
         });
-        of_time
-            .saturating_add(short)
-            .max(LEAST_SEGMENTS * smss)
-            .min(most)
+        of_time.saturating_add(short).max(least).min(most)
     }
 }
 
@@ -245,14 +238,14 @@ mod tests {
     fn the_quantum_is_a_millisecond_within_two_segments_and_a_super_segment() {
         let quantum = |bps| {
             let pace = Pace::from_rate(Rate::from_bps(bps)).unwrap();
-            pace.quantum(SMSS, Some(Duration::from_millis(80)))
+            pace.quantum(2 * SMSS, Some(Duration::from_millis(80)))
         };
         assert_eq!(quantum(1_000_000), 2 * SMSS);
         assert_eq!(quantum(100_000_000), 12_500);
         assert_eq!(quantum(1_000_000_000), MAX_SUPER_SEGMENT as u64);
         let slow = Pace::from_rate(Rate::from_bps(1_000_000)).unwrap();
         let near = Some(Duration::from_micros(50));
-        assert_eq!(slow.quantum(SMSS, near), MAX_SUPER_SEGMENT as u64);
+        assert_eq!(slow.quantum(2 * SMSS, near), MAX_SUPER_SEGMENT as u64);
     }
 
     #[test]
@@ -273,6 +266,6 @@ mod tests {
         pacer.on_sent(Instant::from_nanos(1), u64::MAX, pace);
         assert!(pacer.holds(Instant::from_nanos(u64::MAX / 2)));
         let wide = Pace::from_window(u64::MAX, Duration::from_nanos(1), 1000).unwrap();
-        assert_eq!(wide.quantum(SMSS, None), MAX_SUPER_SEGMENT as u64);
+        assert_eq!(wide.quantum(2 * SMSS, None), MAX_SUPER_SEGMENT as u64);
     }
 }

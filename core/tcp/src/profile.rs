@@ -63,7 +63,7 @@ pub use congestion::{Congestion, InitialWindow};
 pub use defense::Defense;
 pub use ecn::Ecn;
 pub use liveness::Liveness;
-pub use opening::{Opening, SynCookies};
+pub use opening::{IgnoredRequest, Opening, SynCookies};
 pub use options::Options;
 pub use pacing::Pacing;
 pub use path_mtu::PathMtu;

@@ -48,6 +48,8 @@ pub struct RttEstimator {
     initial: Duration,
     floor: Duration,
     ceiling: Duration,
+    /// Added after backoff.
+    slop: Duration,
     /// Whether the floor applies to 4 RTTVAR instead of RTO.
     floor_on_variance: bool,
     rule: RtoRule,
@@ -156,6 +158,7 @@ impl RttEstimator {
             floor,
             ceiling: ceiling.max(floor),
             floor_on_variance: false,
+            slop: Duration::ZERO,
             rule: RtoRule::default(),
             tick: Duration::from_nanos(1),
             backoff: 0,
@@ -176,6 +179,13 @@ impl RttEstimator {
     #[must_use]
     pub fn with_floor_on_variance(mut self, on: bool) -> Self {
         self.floor_on_variance = on;
+        self
+    }
+
+    /// Adds `slop` to every timeout but the first of a SYN (FreeBSD `tcp_rexmit_slop`).
+    #[must_use]
+    pub fn with_slop(mut self, slop: Duration) -> Self {
+        self.slop = slop;
         self
     }
 
@@ -278,15 +288,17 @@ impl RttEstimator {
     /// Retransmission timeout, with backoff.
     pub fn rto(&self) -> Duration {
         let base = match self.in_force() {
+            None if self.backoff == 0 => return self.initial.max(self.floor).min(self.ceiling),
             None => self.initial,
             Some(Estimate { srtt, rttvar }) if self.floor_on_variance => {
                 srtt + (rttvar * 4).max(self.floor)
             }
             Some(estimate) => estimate.rto(self.rule, self.tick),
         };
-        base.max(self.floor)
-            .saturating_mul(1 << self.backoff.min(32))
-            .min(self.ceiling)
+        let backed_off = base
+            .max(self.floor)
+            .saturating_mul(1 << self.backoff.min(32));
+        (backed_off.min(self.ceiling) + self.slop).min(self.ceiling)
     }
 }
 

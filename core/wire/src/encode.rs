@@ -4,10 +4,11 @@
 //! is written as one long segment, as a host with segmentation offload passes it to its card.
 //! [`Segment::split_front`] splits it into wire segments.
 
-use crate::options::{MAX_OPTIONS_LEN, TIMESTAMPS_ALONE, option_kind};
+use crate::options::{MAX_OPTIONS_LEN, TIMESTAMPS_ALONE, aligned_start, option_kind};
 use crate::segment::FIXED_HEADER_LEN;
 use crate::{
-    Checksum, Endpoints, Options, PayloadOctets, RouterRequest, Segment, Timestamps, UserTimeout,
+    Checksum, Endpoints, OptionLayout, Options, PayloadOctets, RouterRequest, Segment, Timestamps,
+    UserTimeout,
 };
 
 const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + MAX_OPTIONS_LEN;
@@ -201,8 +202,18 @@ fn timestamps_alone(stamps: Timestamps) -> [u8; 12] {
 struct OptionWriter<'a> {
     out: &'a mut [u8],
     at: usize,
-    /// Whether options are padded in front so that they end on a word.
-    aligned: bool,
+    padding: Padding,
+}
+
+/// Padding in front of an option.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Padding {
+    /// Until it ends on a word.
+    ToWord,
+    /// Until its values are aligned.
+    ToValues,
+    /// None.
+    Without,
 }
 
 impl OptionWriter<'_> {
@@ -214,12 +225,70 @@ impl OptionWriter<'_> {
 
     /// Starts an option of `len` octets: padding, kind, length.
     fn start(&mut self, kind: u8, len: usize) {
-        if self.aligned {
-            while !(self.at + len).is_multiple_of(4) {
-                self.put(&[option_kind::NO_OPERATION]);
-            }
+        let start = match self.padding {
+            Padding::ToWord => (self.at + len).next_multiple_of(4) - len,
+            Padding::ToValues => aligned_start(self.at, kind),
+            Padding::Without => self.at,
+        };
+        while self.at < start {
+            self.put(&[option_kind::NO_OPERATION]);
         }
         self.put(&[kind, len as u8]);
+    }
+
+    fn window_scale(&mut self, options: &Options) {
+        if let Some(shift) = options.window_scale {
+            self.start(option_kind::WINDOW_SCALE, 3);
+            self.put(&[shift]);
+        }
+    }
+
+    fn sack_permitted_and_timestamps(&mut self, options: &Options) {
+        if options.sack_permitted {
+            if options.timestamps.is_some() && self.padding == Padding::ToWord {
+                // Replaces the two NOPs before the timestamps.
+                self.put(&[option_kind::SACK_PERMITTED, 2]);
+            } else {
+                self.start(option_kind::SACK_PERMITTED, 2);
+            }
+        }
+        if let Some(timestamps) = options.timestamps {
+            self.start(option_kind::TIMESTAMPS, 10);
+            self.put(&timestamps.val.to_be_bytes());
+            self.put(&timestamps.ecr.to_be_bytes());
+        }
+    }
+
+    fn fast_open(&mut self, options: &Options) {
+        if let Some(cookie) = options.fast_open() {
+            let kind = if cookie.is_experimental() {
+                option_kind::EXPERIMENT
+            } else {
+                option_kind::FAST_OPEN
+            };
+            self.start(kind, cookie.option_len());
+            cookie.write_data(|octets| self.put(octets));
+        }
+    }
+
+    fn sack(&mut self, options: &Options) {
+        let blocks = options.sack.as_slice();
+        if !blocks.is_empty() {
+            self.start(option_kind::SACK, 2 + 8 * blocks.len());
+            for block in blocks {
+                self.put(&block.left.as_u32().to_be_bytes());
+                self.put(&block.right.as_u32().to_be_bytes());
+            }
+        }
+    }
+
+    fn accecn(&mut self, options: &Options) {
+        if let Some(option) = options.accecn {
+            self.start(option.kind(), option.wire_len());
+            for field in option.fields() {
+                self.put(&field.to_be_bytes()[1..]);
+            }
+        }
     }
 }
 
@@ -229,61 +298,43 @@ fn write_options(options: &Options, out: &mut [u8]) {
     // Destructured so that a new option cannot be forgotten here.
     let &Options {
         mss,
-        window_scale,
-        sack_permitted,
-        timestamps,
-        accecn,
-        sack,
+        window_scale: _,
+        sack_permitted: _,
+        timestamps: _,
+        accecn: _,
+        sack: _,
         rare: _,
     } = options;
     // The remainder is zero, which is "end of option list".
     out.fill(0);
+    let padding = match options.layout() {
+        _ if out.len() != options.aligned_len() => Padding::Without,
+        OptionLayout::Linux => Padding::ToWord,
+        OptionLayout::FreeBsd => Padding::ToValues,
+    };
     let mut writer = OptionWriter {
         at: 0,
-        aligned: out.len() == options.aligned_len(),
+        padding,
         out,
     };
     if let Some(mss) = mss {
         writer.start(option_kind::MSS, 4);
         writer.put(&mss.to_be_bytes());
     }
-    if sack_permitted {
-        if timestamps.is_some() {
-            // Replaces the two NOPs before the timestamps.
-            writer.put(&[option_kind::SACK_PERMITTED, 2]);
-        } else {
-            writer.start(option_kind::SACK_PERMITTED, 2);
+    match options.layout() {
+        OptionLayout::Linux => {
+            writer.sack_permitted_and_timestamps(options);
+            writer.window_scale(options);
+            writer.fast_open(options);
+            writer.accecn(options);
+            writer.sack(options);
         }
-    }
-    if let Some(timestamps) = timestamps {
-        writer.start(option_kind::TIMESTAMPS, 10);
-        writer.put(&timestamps.val.to_be_bytes());
-        writer.put(&timestamps.ecr.to_be_bytes());
-    }
-    if let Some(shift) = window_scale {
-        writer.start(option_kind::WINDOW_SCALE, 3);
-        writer.put(&[shift]);
-    }
-    if let Some(cookie) = options.fast_open() {
-        let kind = if cookie.is_experimental() {
-            option_kind::EXPERIMENT
-        } else {
-            option_kind::FAST_OPEN
-        };
-        writer.start(kind, cookie.option_len());
-        cookie.write_data(|octets| writer.put(octets));
-    }
-    if let Some(option) = accecn {
-        writer.start(option.kind(), option.wire_len());
-        for field in option.fields() {
-            writer.put(&field.to_be_bytes()[1..]);
-        }
-    }
-    if !sack.is_empty() {
-        writer.start(option_kind::SACK, 2 + 8 * sack.len());
-        for block in sack.as_slice() {
-            writer.put(&block.left.as_u32().to_be_bytes());
-            writer.put(&block.right.as_u32().to_be_bytes());
+        OptionLayout::FreeBsd => {
+            writer.window_scale(options);
+            writer.sack_permitted_and_timestamps(options);
+            writer.sack(options);
+            writer.fast_open(options);
+            writer.accecn(options);
         }
     }
     if let Some(timeout) = options.user_timeout() {
@@ -324,8 +375,8 @@ fn assert_written(options: &Options, at: usize, out: &[u8]) {
 mod tests {
     use super::*;
     use crate::{
-        AccEcn, AccEcnOrder, Flags, Phantom, SackBlock, SackBlocks, SeqNumber, Timestamps,
-        WireWindow,
+        AccEcn, AccEcnOrder, FastOpenCookie, Flags, Phantom, SackBlock, SackBlocks, SeqNumber,
+        Timestamps, WireWindow,
     };
     use alloc::vec;
     use alloc::vec::Vec;
@@ -360,6 +411,46 @@ mod tests {
             2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7,
         ];
         assert_eq!(options_octets(options), expected);
+    }
+
+    #[test]
+    fn a_syn_is_laid_out_as_freebsd_does() {
+        let syn = Options {
+            mss: Some(1460),
+            window_scale: Some(6),
+            sack_permitted: true,
+            timestamps: Some(Timestamps { val: 5, ecr: 6 }),
+            ..Options::default()
+        };
+        let octets_of = |mut options: Options| {
+            options.set_layout(OptionLayout::FreeBsd);
+            options_octets(options)
+        };
+        let mss = [2, 4, 0x05, 0xb4];
+        let timestamps = [8, 10, 0, 0, 0, 5, 0, 0, 0, 6];
+        let expected = [&mss[..], &[1, 3, 3, 6, 4, 2], &timestamps].concat();
+        assert_eq!(octets_of(syn.clone()), expected);
+        let without_scale = Options {
+            window_scale: None,
+            ..syn.clone()
+        };
+        let expected = [&mss[..], &[4, 2], &timestamps].concat();
+        assert_eq!(octets_of(without_scale), expected);
+        let without_sack = Options {
+            sack_permitted: false,
+            ..syn.clone()
+        };
+        let expected = [&mss[..], &[1, 3, 3, 6, 1, 1], &timestamps].concat();
+        assert_eq!(octets_of(without_sack), expected);
+        let mut fast_open = Options {
+            window_scale: None,
+            timestamps: None,
+            ..syn
+        };
+        assert_eq!(octets_of(fast_open.clone()), [2, 4, 0x05, 0xb4, 4, 2, 0, 0]);
+        fast_open.set_fast_open(Some(FastOpenCookie::REQUEST));
+        let expected = [2, 4, 0x05, 0xb4, 4, 2, 34, 2];
+        assert_eq!(octets_of(fast_open), expected);
     }
 
     #[test]

@@ -102,6 +102,8 @@ impl IcmpKind {
             (1, _) => Self::NetworkUnreachable,
             (2, _) => Self::TooBig { mtu },
             (3, _) => Self::TimeExceeded,
+            // An unrecognized next header: that of TCP.
+            (4, 1) => Self::ProtocolUnreachable,
             (4, _) => Self::ParameterProblem,
             _ => return None,
         })

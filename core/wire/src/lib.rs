@@ -55,7 +55,8 @@ pub use icmp::{IcmpError, IcmpKind, IpVersion};
 pub use ip::{Endpoints, IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpError, IpHeader, IpPayload};
 pub use octets::PayloadOctets;
 pub use options::{
-    MAX_OPTIONS_LEN, Options, RareOptions, SackBlock, SackBlocks, Timestamps, option_kind,
+    MAX_OPTIONS_LEN, OptionLayout, Options, RareOptions, SackBlock, SackBlocks, Timestamps,
+    option_kind,
 };
 pub use packet::{
     ChecksumCheck, PacketError, append_packet, decode_packet, decode_packet_with, encode_front,

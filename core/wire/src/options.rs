@@ -5,11 +5,11 @@
 //! (authentication). Unknown options are skipped on reading, as RFC 9293 MUST-6 requires, and never
 //! sent.
 //!
-//! On the wire the options have the layout of the common kernels: MSS, timestamps, window scale,
-//! Fast Open, AccECN, SACK blocks, authentication. Each is padded in front to a multiple of four
-//! octets. SACK-permitted replaces the padding of the timestamps if both are present. Only sets
-//! that do not fit 40 octets that way are packed without padding, so that all options read can be
-//! written.
+//! On the wire the options have the layout of Linux: MSS, timestamps, window scale, Fast Open,
+//! AccECN, SACK blocks, authentication. Each is padded in front to a multiple of four octets.
+//! SACK-permitted replaces the padding of the timestamps if both are present. [`OptionLayout`] has
+//! another. Only sets that do not fit 40 octets that way are packed without padding, so that all
+//! options read can be written.
 
 use alloc::boxed::Box;
 
@@ -119,6 +119,32 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
+/// Order and padding of a segment's options. They are the same for timestamps and SACK blocks, so
+/// only a SYN shows which system sent it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum OptionLayout {
+    /// Linux: see the module's documentation.
+    #[default]
+    Linux,
+    /// FreeBSD: MSS, window scale, SACK-permitted, timestamps, SACK blocks, Fast Open. Only as much
+    /// padding in front as aligns an option's values, the rest after the last.
+    FreeBsd,
+}
+
+impl OptionLayout {
+    /// Every layout.
+    pub const ALL: [Self; 2] = [Self::Linux, Self::FreeBsd];
+
+    /// Its name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::FreeBsd => "freebsd",
+        }
+    }
+}
+
 /// The options of one segment.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Options {
@@ -153,6 +179,7 @@ struct Rare {
     router_request: Option<RouterRequest>,
     router_reply: Option<RouterReply>,
     padding: u8,
+    layout: OptionLayout,
 }
 
 impl Options {
@@ -230,6 +257,19 @@ impl Options {
         self.rare.0.as_ref().map_or(0, |rare| rare.padding.into())
     }
 
+    /// Sets the order and padding in which they are written. It is not read back.
+    pub fn set_layout(&mut self, layout: OptionLayout) {
+        self.change_rare(|rare| rare.layout = layout);
+    }
+
+    /// Order and padding in which the options are written.
+    pub(crate) const fn layout(&self) -> OptionLayout {
+        match &self.rare.0 {
+            Some(rare) => rare.layout,
+            None => OptionLayout::Linux,
+        }
+    }
+
     fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
         let mut rare = self.rare.0.as_deref().copied().unwrap_or_default();
         change(&mut rare);
@@ -264,7 +304,7 @@ impl Options {
         }
     }
 
-    /// Returns the length in the kernels' layout. Runs for every simulated packet, nearly all of
+    /// Returns the length in the layout of their system. Runs for every simulated packet, nearly all of
     /// which have timestamps at most.
     #[inline]
     pub(crate) const fn aligned_len(&self) -> usize {
@@ -286,6 +326,9 @@ impl Options {
     }
 
     const fn aligned_len_of_many(&self) -> usize {
+        if matches!(self.layout(), OptionLayout::FreeBsd) {
+            return self.len_of_freebsd();
+        }
         let mss = self.mss.is_some() as usize;
         let timestamps = self.timestamps.is_some() as usize;
         let sack_permitted_alone = self.sack_permitted as usize & !timestamps;
@@ -295,6 +338,25 @@ impl Options {
             + self.accecn_len().next_multiple_of(4)
             + 8 * self.sack.len()
             + self.rare_len(true)
+    }
+
+    /// Returns the length in FreeBSD's layout.
+    #[cold]
+    const fn len_of_freebsd(&self) -> usize {
+        let mut len = 4 * self.mss.is_some() as usize;
+        if self.window_scale.is_some() {
+            len = aligned_start(len, option_kind::WINDOW_SCALE) + 3;
+        }
+        if self.sack_permitted {
+            len = aligned_start(len, option_kind::SACK_PERMITTED) + 2;
+        }
+        if self.timestamps.is_some() {
+            len = aligned_start(len, option_kind::TIMESTAMPS) + 10;
+        }
+        if !self.sack.is_empty() {
+            len = aligned_start(len, option_kind::SACK) + 2 + 8 * self.sack.len();
+        }
+        (len + self.accecn_len() + self.rare_len(false)).next_multiple_of(4)
     }
 
     /// Returns the length without any padding.
@@ -340,6 +402,17 @@ impl Options {
             Some(option) => option.wire_len(),
             None => 0,
         }
+    }
+}
+
+/// Returns the first position from `at` at which FreeBSD starts an option of `kind`. Values of four
+/// octets are then aligned, and a window scale ends on an even position.
+pub(crate) const fn aligned_start(at: usize, kind: u8) -> usize {
+    match kind {
+        option_kind::WINDOW_SCALE => at | 1,
+        option_kind::SACK_PERMITTED => at.next_multiple_of(2),
+        option_kind::TIMESTAMPS | option_kind::SACK => (at + 2).next_multiple_of(4) - 2,
+        _ => at,
     }
 }
 

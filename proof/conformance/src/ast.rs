@@ -166,6 +166,8 @@ pub struct TcpSpec {
     pub flags: Flags,
     /// First sequence number.
     pub seq: u32,
+    /// Whether it is that of the header, not relative: `0:0(0)!` of FreeBSD's packetdrill.
+    pub is_absolute: bool,
     /// Payload octets.
     pub len: u32,
     /// Acknowledgment number.

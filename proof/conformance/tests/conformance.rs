@@ -204,6 +204,17 @@ fn a_script_that_sets_net_inet_runs_with_freebsds_mtu_and_error_numbers() {
 }
 
 #[test]
+fn command_after_an_unsupported_one_replaces_it() {
+    let text =
+        |command: &str| format!("`{command}`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n");
+    let lines = "sysctl -q net.ipv4.no_such_thing=0 &> /dev/null || \\\n ip tcp_metrics flush all";
+    let said = story(&text(lines), false);
+    assert!(said.contains("passed"), "{said}");
+    let said = story(&text("sysctl net.ipv4.no_such_thing=0 || nonsense"), false);
+    assert!(said.contains("unsupported: command nonsense"), "{said}");
+}
+
+#[test]
 fn a_stack_or_setting_of_freebsd_that_is_not_here_is_named() {
     for (line, named) in [
         ("+0 `sysctl net.inet.tcp.functions_default=rack`", "rack"),
@@ -251,7 +262,7 @@ fn freebsd_rounds_a_buffer_to_segments_and_advertises_what_is_free() {
         +0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n\
         +0 getsockopt(3, SOL_SOCKET, SO_RCVBUF, [65536], [4]) = 0\n\
         +0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n\
-        +0 > S 0:0(0) win 65535 <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 6>\n\
+        +0 > S 0:0(0) win 65535 <mss 1460,nop,wscale 6,sackOK,TS val 100 ecr 0>\n\
         +0 `sockstat -4 -P tcp -s | grep -c SYN_SENT | grep 1`\n\
         +.1 < S. 0:0(0) ack 1 win 32767 <mss 1460>\n\
         +0 > . 1:1(0) ack 1 win 65535\n\

@@ -105,6 +105,14 @@ fn segments_have_numbers_window_urgent_pointer_and_options() {
 }
 
 #[test]
+fn notation_of_freebsd_is_read() {
+    let (_, spec) = tcp("+ 0.25 > (class 0x20) R. 0:0(0)! ack 1 win 0");
+    assert!(spec.is_absolute);
+    assert_eq!((spec.ack, spec.win), (Some(1), Some(0)));
+    assert!(!tcp("0 > R. 0:0(0) ack 1").1.is_absolute);
+}
+
+#[test]
 fn every_option_is_read() {
     let options = |text: &str| tcp(&format!("0 > . 0:0(0) <{text}>")).1.options.unwrap();
     let one = |text: &str| options(text).remove(0);

@@ -22,7 +22,7 @@
 //! Answers to segments with data or FIN are not limited, as in Linux: a sender that repeats them
 //! waits for exactly that answer.
 //!
-//! Without the switch: RFC 793. Any reset or SYN inside the window ends the connection, and the
+//! Without the switches: RFC 793. Any reset or SYN inside the window ends the connection, and the
 //! acknowledgment number of a data segment may be arbitrarily old.
 
 use gigatcp_events::State;
@@ -60,6 +60,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.challenges.make().admits(now, &self.transport.profile) {
             self.counters.challenge_acks += 1;
+            self.closing.is_challenge_due = true;
             self.ack.demand();
         } else {
             self.counters.challenge_acks_suppressed += 1;
@@ -69,7 +70,10 @@ impl<P: Payload> Connection<P> {
     /// Answers a segment outside the window (RFC 9293 section 3.10.7.4 first). The limit does not
     /// apply if it has data or FIN.
     pub(super) fn answer_unacceptable(&mut self, now: Instant, segment: &Segment<P>) {
-        let waits_for_it = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let waits_for_it = segment.seq_len() > 0 && !is_syn;
+        // RFC 5961 section 4.2: a SYN is challenged whatever its number.
+        self.closing.is_challenge_due |= is_syn;
         if waits_for_it || self.challenges.make().admits(now, &self.transport.profile) {
             self.ack.demand();
         } else {
@@ -79,20 +83,28 @@ impl<P: Payload> Connection<P> {
 
     /// Handles a SYN inside the window, in SYN-RECEIVED or a synchronized state.
     pub(super) fn handle_syn_in_window(&mut self, now: Instant, syn: &Segment<P>) {
-        let returns_to_listen = self.state == State::SynReceived
-            && !self.handshake.active_open
-            && !self.is_opened_fast();
-        if self.transport.profile.defense.challenge_ack && returns_to_listen {
+        let returns_to_listen = self.is_half_open() && !self.is_opened_fast();
+        let profile = &self.transport.profile;
+        if profile.defense.challenge_syn && returns_to_listen {
             self.fail(now, Failure::Reset);
-        } else if self.transport.profile.defense.challenge_ack {
+        } else if profile.defense.challenge_syn {
             // RFC 5961 section 4.2: in every state. A peer that really restarted then answers with
             // a matching reset.
             self.challenge(now);
         } else {
             // RFC 793 section 3.9 fourth.
-            self.closing.reset_due = Some(Reset::answering(syn));
+            if profile.timer.reset_on_giving_up {
+                self.reset_at_end();
+            } else {
+                self.closing.reset_due = Some(Reset::answering(syn));
+            }
             self.fail(now, Failure::Reset);
         }
+    }
+
+    /// Whether a listener's SYN-ACK awaits its acknowledgment.
+    pub(super) fn is_half_open(&self) -> bool {
+        self.state == State::SynReceived && !self.handshake.active_open
     }
 
     /// Whether `ack`, older than SND.UNA, is impossibly old (RFC 5961 section 5.2). No segment of

@@ -180,6 +180,18 @@ impl<P: Payload> Connection<P> {
         self.unsent_of_record().min(room)
     }
 
+    /// Whether our SYN had the Fast Open option, or data.
+    pub(super) const fn is_fast_open_client(&self) -> bool {
+        self.handshake.active_open && self.fast_open.is_some()
+    }
+
+    /// Whether data of our SYN that the SYN-ACK left out is the first to leave now. It stays a
+    /// segment of its own (Linux `tcp_rcv_fastopen_synack`).
+    pub(super) fn resends_syn_text(&self) -> bool {
+        let has_text = |state: &FastOpen| state.outcome.text_sent > 0;
+        self.snd.una == 1 && self.fast_open.as_deref().is_some_and(has_text)
+    }
+
     /// Result of our fast open while it is incomplete.
     pub(super) fn open_fast_open_outcome(&mut self) -> Option<&mut FastOpenOutcome> {
         let state = self
@@ -192,16 +204,20 @@ impl<P: Payload> Connection<P> {
     /// Notes that `answer` acknowledges our SYN, and its data up to `ack`.
     /// A cookie without a request is ignored.
     pub(super) fn note_fast_open_answer(&mut self, ack: u64, answer: &Segment<P>) {
-        let has_asked = self
-            .fast_open
-            .as_ref()
-            .is_some_and(|state| state.option.is_some());
+        let option = self.fast_open.as_ref().and_then(|state| state.option);
+        let consequence = self.transport.profile.opening.ignored_request;
         let Some(outcome) = self.open_fast_open_outcome() else {
             return;
         };
         let cookie = answer.options.fast_open();
+        let cookie = cookie.filter(|cookie| option.is_some() && !cookie.is_request());
+        // One that was retransmitted says nothing: the path may have dropped the option.
+        let is_ignored = option.is_some_and(|option| option.is_request())
+            && cookie.is_none()
+            && !outcome.timed_out;
         *outcome = FastOpenOutcome {
-            cookie: cookie.filter(|cookie| has_asked && !cookie.is_request()),
+            cookie,
+            ignored_request: is_ignored.then_some(consequence),
             mss: answer.options.mss,
             text_acked: (ack - 1) as u32,
             answered: true,

@@ -48,6 +48,14 @@ impl<P: Payload> Connection<P> {
         0
     }
 
+    pub(super) const fn is_fast_open_client(&self) -> bool {
+        false
+    }
+
+    pub(super) const fn resends_syn_text(&self) -> bool {
+        false
+    }
+
     pub(super) const fn open_fast_open_outcome(&mut self) -> Option<&mut FastOpenOutcome> {
         None
     }

@@ -23,7 +23,10 @@ impl<P: Payload> Connection<P> {
             self.assert_invariants();
             return;
         }
+        let syn_fin = Flags::SYN | Flags::FIN;
         match self.state {
+            _ if received.segment.flags.contains(syn_fin)
+                && self.transport.profile.defense.drop_syn_fin => {}
             State::Closed => self.handle_in_closed(&received.segment),
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, &received),
@@ -133,6 +136,7 @@ impl<P: Payload> Connection<P> {
         }
         let is_taken = self.rcv.accepts(seq, len)
             || self.is_ack_at_the_edge(seq, segment)
+            || self.is_in_free_space(seq, segment)
             || self.is_fin_at_the_edge(seq, segment);
         if !is_taken {
             self.handle_unacceptable(now, seq, received);
@@ -179,6 +183,19 @@ impl<P: Payload> Connection<P> {
             && segment.seq_len() == 0
             && segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::RST)
+    }
+
+    /// Whether a segment without data begins in the free space of the receive buffer
+    /// (`accepts_free_space`).
+    fn is_in_free_space(&self, seq: u64, segment: &Segment<P>) -> bool {
+        let unread = self.receive_buffer.readable();
+        let space = self.window.buffer().saturating_sub(unread);
+        // Neither the queue of half-open connections nor that of TIME-WAIT knows the buffer.
+        let has_buffer = self.state != State::TimeWait && !self.is_half_open();
+        self.transport.profile.buffers.accepts_free_space
+            && has_buffer
+            && segment.payload.is_empty()
+            && (self.rcv.nxt..self.rcv.nxt + space).contains(&seq)
     }
 
     /// Whether this is a FIN without data at our window's right edge. Linux accepts it, so that a
@@ -286,12 +303,16 @@ impl<P: Payload> Connection<P> {
             State::SynReceived if self.handshake.active_open => Failure::Refused,
             _ => Failure::Reset,
         };
-        match self.state {
+        let is_over = match self.state {
             // Everything was delivered and acknowledged: not a failure.
-            State::Closing | State::LastAck | State::TimeWait => {
-                self.set_state(now, State::Closed);
-            }
-            _ => self.fail(now, failure),
+            State::TimeWait => true,
+            State::Closing | State::LastAck => !self.transport.profile.closing.late_reset_fails,
+            _ => false,
+        };
+        if is_over {
+            self.set_state(now, State::Closed);
+        } else {
+            self.fail(now, failure);
         }
     }
 
@@ -302,7 +323,11 @@ impl<P: Payload> Connection<P> {
         let segment = &received.segment;
         if segment.flags.contains(Flags::ACK) {
             let ack = self.snd.offset_of(segment.ack);
-            self.complete_open(now, received.at, ack, segment);
+            let completed = self.complete_open(now, received.at, ack, segment);
+            if completed && self.transport.profile.recovery.dsack_of_syn {
+                self.note_duplicate(0..1);
+                self.ack.demand();
+            }
         } else if self.process_repeated_syn(now, segment) {
             self.handshake.syn_due = true;
         }

@@ -241,6 +241,8 @@ struct Closing {
     fin_sent: bool,
     /// Offset of the peer's FIN, once seen.
     peer_fin: Option<u64>,
+    /// The due ACK is a challenge.
+    is_challenge_due: bool,
     /// A reset must leave with this sequence number.
     reset_due: Option<Reset>,
 }
@@ -297,6 +299,7 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
         profile.timer.rto_min,
         profile.timer.rto_max,
     )
+    .with_slop(profile.timer.rto_slop)
     .with_floor_on_variance(profile.timer.rto_floor_on_variance)
     .with_rule(profile.timer.rto_rule, profile.timer.rto_tick)
 }

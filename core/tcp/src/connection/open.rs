@@ -28,6 +28,8 @@ pub(super) struct Handshake<P> {
     pub syn_text: Option<Box<Segment<P>>>,
     /// Whether SACK is in use: both sides permit it (RFC 2018).
     pub sack: bool,
+    /// Time of our first SYN.
+    pub first_syn_at: Instant,
     /// Whether windows are scaled: both sides offered it (RFC 7323 section 2).
     pub scaling: bool,
 }
@@ -42,6 +44,7 @@ impl<P> Handshake<P> {
             syn_answers: false,
             active_open: false,
             syn_text: None,
+            first_syn_at: Instant::ZERO,
         }
     }
 }
@@ -192,6 +195,7 @@ impl<P: Payload> Connection<P> {
         let mut syn = self.syn_segment(now);
         syn.options.shed_to_fit();
         if self.snd.nxt == 0 {
+            self.handshake.first_syn_at = now;
             let text = self.text_for_syn(&syn.options);
             if let Some(outcome) = self.open_fast_open_outcome() {
                 outcome.text_sent = text as u32;
@@ -226,12 +230,17 @@ impl<P: Payload> Connection<P> {
             self.ack.on_ack_sent();
         }
         let mut options = Options {
-            mss: Some(self.rmss as u16),
+            mss: Some(self.mss_to_announce() as u16),
             window_scale: self.handshake.scaling.then_some(self.rcv.shift),
             sack_permitted: self.handshake.sack,
             timestamps: self.timestamps.as_ref().map(|clock| clock.stamp(now)),
             ..Options::default()
         };
+        // The receiver of a signed segment writes it again, in the usual layout, to check its code.
+        // FreeBSD has no RFC 5925.
+        if self.authentication.is_none() {
+            options.set_layout(self.transport.profile.options.option_layout);
+        }
         options.set_fast_open(self.fast_open_option());
         self.tell_user_timeout_on_syn(&mut options);
         let mut syn = Segment {
@@ -252,6 +261,15 @@ impl<P: Payload> Connection<P> {
         syn
     }
 
+    /// MSS of our SYN.
+    fn mss_to_announce(&self) -> u32 {
+        if !self.transport.profile.path_mtu.mss_of_path || self.handshake.syn_answers {
+            return self.rmss;
+        }
+        let of_path = self.path.current().saturating_sub(self.path.headers());
+        self.rmss.min(of_path.max(1))
+    }
+
     /// Handles a segment in SYN-SENT: RFC 9293 section 3.10.7.3.
     pub(super) fn handle_in_syn_sent(&mut self, now: Instant, received: &Received<P>) {
         let segment = &received.segment;
@@ -266,6 +284,13 @@ impl<P: Payload> Connection<P> {
                     ack: None,
                 });
             }
+            return;
+        }
+        if acks_syn.is_some() && self.echoes_no_syn(received.at, segment) {
+            self.closing.reset_due = Some(Reset {
+                seq: segment.ack,
+                ack: None,
+            });
             return;
         }
         if segment.flags.contains(Flags::RST) {
@@ -296,6 +321,18 @@ impl<P: Payload> Connection<P> {
             self.handshake.syn_due = true;
             self.set_state(now, State::SynReceived);
         }
+    }
+
+    /// Whether `answer` echoes a timestamp from before our first SYN, or one not sent yet.
+    fn echoes_no_syn(&self, received_at: Instant, answer: &Segment<P>) -> bool {
+        let (Some(clock), Some(stamps)) = (&self.timestamps, answer.options.timestamps) else {
+            return false;
+        };
+        self.transport.profile.options.syn_echo_checked
+            && stamps.ecr != 0
+            && clock
+                .left_by(received_at, stamps.ecr)
+                .is_none_or(|left_by| left_by < self.handshake.first_syn_at)
     }
 
     /// Reduces the initial window to one segment after a lost SYN or SYN-ACK. RFC 5681 section

@@ -177,10 +177,13 @@ impl<P: Payload> Connection<P> {
     }
 
     fn quantum_at(&self, pace: Pace) -> u64 {
-        let smss = u64::from(self.smss);
+        let least = self.transport.profile.segments.tso_min_segments;
         match self.congestion.send_quantum() {
             Some(octets) => octets.as_u64(),
-            None => pace.quantum(smss, self.min_rtt.value()),
+            None => pace.quantum(
+                u64::from(least) * u64::from(self.smss),
+                self.min_rtt.value(),
+            ),
         }
     }
 

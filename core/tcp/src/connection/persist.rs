@@ -133,6 +133,7 @@ impl<P: Payload> Connection<P> {
             && lost.end - lost.start < u64::from(self.smss)
             && self.recovery.phase() == Phase::Open
             && !self.closing.fin_sent
+            && !self.resends_syn_text()
     }
 
     /// Retransmits `lost` in one segment with as much waiting data as fits. An opened window is

@@ -37,9 +37,19 @@ impl<P: Payload> Connection<P> {
             true => Flags::NONE,
             false => self.ecn.flags_of_ack(),
         };
+        let is_challenge = core::mem::take(&mut self.closing.is_challenge_due);
+        let fin = if self.transport.profile.closing.fin_on_acks
+            && !is_challenge
+            && self.is_fin_in_flight()
+        {
+            seq = self.snd.nxt - 1;
+            Flags::FIN
+        } else {
+            Flags::NONE
+        };
         let header = Header {
             seq,
-            flags: Flags::ACK | counter,
+            flags: Flags::ACK | counter | fin,
             ecn: self.ect_if(self.ecn.sends_ect_everywhere()),
             has_room: !forgets,
         };
@@ -49,6 +59,14 @@ impl<P: Payload> Connection<P> {
         let mut segment = self.segment(now, &header, P::default());
         self.tell_user_timeout(&mut segment.options);
         segment
+    }
+
+    /// Whether our FIN was sent and is not acknowledged.
+    fn is_fin_in_flight(&self) -> bool {
+        matches!(
+            self.state,
+            State::FinWait1 | State::Closing | State::LastAck
+        ) && self.closing.fin_sent
     }
 
     /// Builds a segment with data (or FIN) and does its bookkeeping.
@@ -251,6 +269,9 @@ impl<P: Payload> Connection<P> {
     }
 
     fn window_of_reset(&self) -> u16 {
+        if self.transport.profile.closing.reset_without_window {
+            return 0;
+        }
         (self.rcv.wnd() >> self.rcv.shift).min(65_535) as u16
     }
 

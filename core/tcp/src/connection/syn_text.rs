@@ -3,8 +3,8 @@
 //! Data and FIN in a SYN wait, unacknowledged, until the connection is established. In a SYN-ACK
 //! they are accepted immediately, since it establishes the connection. No data is delivered before
 //! the three-way handshake has verified the peer's address; Fast Open (`connection/fast_open.rs`)
-//! is the faster way. Without the switch `syn_text` the data is dropped, as most kernels do, and
-//! the peer retransmits it: at least one round trip later.
+//! is the faster way. Without the switches `syn_text` and `syn_ack_text` the data is dropped, as most
+//! kernels do, and the peer retransmits it: at least one round trip later.
 //!
 //! At most one segment is kept, and of it no more than the window of the SYN-ACK.
 
@@ -35,7 +35,8 @@ impl<P: Payload> Connection<P> {
     /// Processes data and FIN of the SYN-ACK that has just established the connection. Section
     /// 3.10.7.3 continues at the sixth step.
     pub(super) fn take_syn_ack_text(&mut self, now: Instant, syn_ack: &Segment<P>) {
-        if self.transport.profile.opening.syn_text && has_text(syn_ack) {
+        let takes = self.transport.profile.opening.syn_ack_text || self.is_fast_open_client();
+        if takes && has_text(syn_ack) {
             self.handle_text(now, 1, &mut without_syn(syn_ack.clone()));
         }
     }

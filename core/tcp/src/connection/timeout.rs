@@ -147,15 +147,20 @@ impl<P: Payload> Connection<P> {
         self.put_phase(now, from);
     }
 
-    /// Aborts the connection. If the profile requires it, a reset is sent at SND.MAX, which the
-    /// peer accepts only if its window reaches that far.
+    /// Aborts the connection. If the profile requires it, a reset is sent.
     pub(super) fn abort_timed_out(&mut self, now: Instant) {
         if self.transport.profile.timer.reset_on_giving_up && self.is_synchronized() {
-            self.closing.reset_due = Some(Reset {
-                seq: self.snd.on_wire(self.snd.nxt),
-                ack: Some(self.rcv.on_wire(self.rcv.nxt)),
-            });
+            self.reset_at_end();
         }
         self.fail(now, Failure::TimedOut);
+    }
+
+    /// Sends a reset at SND.MAX, which the peer accepts only if its window reaches that far (BSD
+    /// `tcp_drop`).
+    pub(super) fn reset_at_end(&mut self) {
+        self.closing.reset_due = Some(Reset {
+            seq: self.snd.on_wire(self.snd.nxt),
+            ack: Some(self.rcv.on_wire(self.rcv.nxt)),
+        });
     }
 }

@@ -317,7 +317,12 @@ impl<P: Payload> Listener<P> {
     /// section 3.10.7.2.
     fn handle_unknown(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
         let segment = &received.segment;
-        if segment.flags.contains(Flags::RST) || !tuple.is_between_hosts() {
+        let profile = &self.config.transport.profile;
+        let is_ignored = (segment.flags.contains(Flags::SYN | Flags::FIN)
+            && profile.defense.drop_syn_fin)
+            || (segment.flags.contains(Flags::SYN | Flags::ACK)
+                && profile.opening.listener_ignores_syn_ack);
+        if segment.flags.contains(Flags::RST) || !tuple.is_between_hosts() || is_ignored {
             return;
         }
         if segment.flags.contains(Flags::ACK) {

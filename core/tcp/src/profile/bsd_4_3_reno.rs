@@ -13,6 +13,7 @@
 //! local network it opened with 65 535 segments (`ss_fltsz_local`), here with the plan's value.
 
 use gigatcp_units::{Bytes, Duration};
+use gigatcp_wire::OptionLayout;
 
 use super::{
     Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, InitialWindow, Liveness, Opening,
@@ -28,6 +29,7 @@ impl Profile {
         options: Options {
             timestamp_tick: Duration::from_millis(10),
             paws_tolerance: Duration::ZERO,
+            option_layout: OptionLayout::FreeBsd,
             ..Self::MODERN.options
         },
         opening: Opening {
@@ -123,6 +125,7 @@ impl Profile {
         },
         defense: Defense {
             challenge_ack: false,
+            challenge_syn: false,
             challenge_ack_limit: 0,
             ..Self::MODERN.defense
         },

@@ -44,6 +44,10 @@ pub struct Buffers {
     /// buffer has less free space than was advertised. RFC 9293 SHLD-14 says a receiver should
     /// not.
     pub may_shrink_window: bool,
+    /// A segment without data is acceptable anywhere in the free space of the receive buffer, which
+    /// may exceed what the window field could say. BSD `tcp_input` takes that space for RCV.WND; data
+    /// beyond the advertised window is dropped here.
+    pub accepts_free_space: bool,
     /// Segments by which the window must have opened for an unsolicited window update. Half the
     /// largest window also suffices (BSD `tcp_output`: two). With 0 the window must have doubled
     /// (Linux `tcp_cleanup_rbuf`).

@@ -7,15 +7,18 @@
 //! window), the behavior is that of its ancestor ([`Profile::BSD_4_3_RENO`]). From memory:
 //! 12 retransmissions, buffers at the start.
 //!
-//! Differences: FreeBSD adds a slop of 200 ms to each retransmission timeout, which is part of
-//! the minimum here. A SYN is given up by count, not after `keepinit`. FIN-WAIT-2 does not end
-//! after 60 s (in FreeBSD only if the application no longer reads).
+//! Behavior of opening and closing (`option_layout`, `fin_on_acks`, `rto_slop` and others) is that of
+//! the project's own packet scripts (`freebsd-net/tcp-testsuite`), as far as they pass.
+//!
+//! Differences: a SYN is given up by count, not after `keepinit`. FIN-WAIT-2 does not end after 60 s
+//! (in FreeBSD only if the application no longer reads).
 
 use gigatcp_units::{Bytes, Duration};
+use gigatcp_wire::OptionLayout;
 
 use super::{
-    Acknowledgments, Buffers, Congestion, Ecn, Liveness, Opening, Pacing, PathMtu, Profile,
-    PrrRule, Recovery, Segments, Timer,
+    Acknowledgments, Buffers, Closing, Congestion, Ecn, IgnoredRequest, Liveness, Opening, Options,
+    Pacing, PathMtu, Profile, PrrRule, Recovery, Segments, Timer,
 };
 use crate::ecn::EcnMode;
 use crate::window_growth::Counting;
@@ -24,10 +27,22 @@ impl Profile {
     /// FreeBSD 14.
     pub const FREEBSD: Self = Self {
         name: "freebsd",
+        options: Options {
+            option_layout: OptionLayout::FreeBsd,
+            ..Self::MODERN.options
+        },
         opening: Opening {
             syn_text: false,
+            listener_ignores_syn_ack: true,
+            ignored_request: IgnoredRequest::Abstain,
             fast_open_server: false,
             ..Self::MODERN.opening
+        },
+        closing: Closing {
+            fin_on_acks: true,
+            late_reset_fails: true,
+            reset_without_window: true,
+            ..Self::MODERN.closing
         },
         acknowledgments: Acknowledgments {
             quick_ack: false,
@@ -41,7 +56,8 @@ impl Profile {
             ..Self::MODERN.segments
         },
         timer: Timer {
-            rto_min: Duration::from_millis(230),
+            rto_min: Duration::from_millis(30),
+            rto_slop: Duration::from_millis(200),
             rto_max: Duration::from_secs(64),
             retries: 12,
             reset_on_giving_up: true,
@@ -71,6 +87,7 @@ impl Profile {
             ..Self::MODERN.pacing
         },
         buffers: Buffers {
+            accepts_free_space: true,
             receive_buffer_start: Bytes::new(65_536),
             receive_buffer_max: Bytes::new(2 << 20),
             window_update_segments: 2,
@@ -83,6 +100,8 @@ impl Profile {
         path_mtu: PathMtu {
             plpmtud: false,
             mss_min: 216,
+            // `tcp_mssopt`.
+            mss_of_path: true,
             ..Self::MODERN.path_mtu
         },
         liveness: Liveness {

@@ -23,6 +23,7 @@ impl Profile {
         opening: Opening {
             syn_retries: 5,
             syn_text: false,
+            syn_ack_text: false,
             fast_open_client: false,
             fast_open_server: false,
             // Compiled in, and off until an administrator set `tcp_syncookies`.
@@ -97,6 +98,7 @@ impl Profile {
         },
         defense: Defense {
             challenge_ack: false,
+            challenge_syn: false,
             challenge_ack_limit: 0,
             ..Self::MODERN.defense
         },

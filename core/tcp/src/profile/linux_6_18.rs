@@ -11,8 +11,8 @@
 use gigatcp_units::{Bytes, Duration};
 
 use super::{
-    Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, InitialWindow, Opening, Pacing,
-    PathMtu, Profile, Recovery, ReduceAgain, Segments, Timer,
+    Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, IgnoredRequest, InitialWindow,
+    Opening, Options, Pacing, PathMtu, Profile, Recovery, ReduceAgain, Segments, Timer,
 };
 use crate::ecn::EcnOption;
 use crate::window_growth::SlowStart;
@@ -21,6 +21,11 @@ impl Profile {
     /// Linux 6.18.
     pub const LINUX_6_18: Self = Self {
         name: "linux-6.18",
+        options: Options {
+            // Measured.
+            syn_echo_checked: true,
+            ..Self::MODERN.options
+        },
         opening: Opening {
             // `tcp_syn_linear_timeouts` (4) and `tcp_syn_retries` (6 more). RFC 9293 MUST-23 has
             // SYNs go on for three minutes; these end after 131 s.
@@ -28,6 +33,9 @@ impl Profile {
             syn_linear_timeouts: 4,
             // `tcp_fastopen`: data on a SYN without a valid cookie is dropped.
             syn_text: false,
+            syn_ack_text: false,
+            // Measured.
+            ignored_request: IgnoredRequest::Experiment,
             // Measured: a cookie has two bits for the MSS.
             cookie_mss_max: 1460,
             ..Self::MODERN.opening
@@ -70,6 +78,8 @@ impl Profile {
             // Measured: two ticks of a clock of 1 ms. `tcp_early_retrans` (3), `tcp_recovery` (1),
             // `tcp_frto` (2), `tcp_sack` and `tcp_dsack` are on as in `modern`.
             tlp_slack: Duration::from_millis(2),
+            // Measured.
+            dsack_of_syn: true,
             // Measured: no second reduction within a fast recovery.
             reduce_again: ReduceAgain::WithoutPrr,
             ..Self::MODERN.recovery
@@ -125,6 +135,8 @@ impl Profile {
             // `tcp_mtu_probing` (0), `tcp_base_mss` (1024) for a plan that switches it on.
             plpmtud: false,
             pmtu_base: 1064,
+            // Measured.
+            mss_of_path: true,
             ..Self::MODERN.path_mtu
         },
         defense: Defense {

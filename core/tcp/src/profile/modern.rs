@@ -4,11 +4,12 @@
 //! Linux 6.
 
 use gigatcp_units::{Bytes, Duration};
+use gigatcp_wire::OptionLayout;
 
 use super::{
-    Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, InitialWindow, Liveness, Opening,
-    Options, Pacing, PathMtu, Profile, PrrRule, Recovery, ReduceAgain, RtoRule, Segments,
-    SynCookies, Timer, WindowPolicy,
+    Acknowledgments, Buffers, Closing, Congestion, Defense, Ecn, IgnoredRequest, InitialWindow,
+    Liveness, Opening, Options, Pacing, PathMtu, Profile, PrrRule, Recovery, ReduceAgain, RtoRule,
+    Segments, SynCookies, Timer, WindowPolicy,
 };
 use crate::ecn::{EcnMode, EcnOption};
 use crate::window_growth::{Counting, SlowStart};
@@ -22,14 +23,19 @@ impl Profile {
             timestamp_tick: Duration::from_millis(1),
             paws_tolerance: Duration::from_millis(200),
             window_scaling: true,
+            syn_echo_checked: false,
+            option_layout: OptionLayout::Linux,
         },
         opening: Opening {
             syn_retries: 7,
             syn_linear_timeouts: 0,
             syn_text: true,
+            syn_ack_text: true,
+            listener_ignores_syn_ack: false,
             fast_open_client: true,
             fast_open_server: true,
             fast_open_without_cookie: false,
+            ignored_request: IgnoredRequest::Repeat,
             syn_cookies: SynCookies::WhenFull,
             handshake_ack_alone: false,
             update_after_open: false,
@@ -38,6 +44,9 @@ impl Profile {
         },
         closing: Closing {
             delayed_fin_ack: false,
+            fin_on_acks: false,
+            late_reset_fails: false,
+            reset_without_window: false,
             fin_wait_2_timeout: Duration::ZERO,
             time_wait: Duration::from_secs(60),
             time_wait_reuse: true,
@@ -67,6 +76,7 @@ impl Profile {
             receive_offload: false,
             interrupt_interval: Duration::ZERO,
             tso_win_divisor: 0,
+            tso_min_segments: 2,
             header_prediction: true,
             urgent_inline: true,
         },
@@ -75,6 +85,7 @@ impl Profile {
             rto_initial: Duration::from_secs(1),
             earlier_rtt: None,
             rto_min: Duration::from_millis(200),
+            rto_slop: Duration::ZERO,
             rto_floor_on_variance: false,
             rto_rule: RtoRule::Rfc6298,
             rto_tick: Duration::from_millis(500),
@@ -89,6 +100,7 @@ impl Profile {
         recovery: Recovery {
             sack: true,
             dsack: true,
+            dsack_of_syn: false,
             dsack_undo: true,
             fast_retransmit: true,
             dup_thresh: 3,
@@ -145,6 +157,7 @@ impl Profile {
             window_policy: WindowPolicy::FreeSpace,
             window_reserve_shift: 0,
             may_shrink_window: false,
+            accepts_free_space: false,
             window_update_segments: 0,
             send_buffer_start: Bytes::new(16_384),
             send_buffer_max: Bytes::new(1 << 30),
@@ -172,6 +185,7 @@ impl Profile {
             pmtu_raise: Duration::from_secs(600),
             black_hole_timeouts: 3,
             mss_min: 48,
+            mss_of_path: false,
             route_mtu: 0,
         },
         liveness: Liveness {
@@ -189,6 +203,8 @@ impl Profile {
             icmp_errors: true,
             soft_errors_end_opens: false,
             challenge_ack: true,
+            challenge_syn: true,
+            drop_syn_fin: false,
             challenge_ack_limit: 1,
             challenge_ack_interval: Duration::from_millis(500),
         },

@@ -11,6 +11,33 @@ pub enum SynCookies {
     Always,
 }
 
+/// Next Fast Open of a client after a server ignored its request for a cookie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IgnoredRequest {
+    /// The same request again.
+    Repeat,
+    /// Once a request by the experimental option, which servers of before RFC 7413 know, then the
+    /// same again (Linux).
+    Experiment,
+    /// None for 15 minutes (FreeBSD, `net.inet.tcp.fastopen.path_disable_time`).
+    Abstain,
+}
+
+impl IgnoredRequest {
+    /// Every choice.
+    pub(crate) const ALL: [Self; 3] = [Self::Repeat, Self::Experiment, Self::Abstain];
+
+    /// Name in plans.
+    #[must_use]
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Repeat => "repeat",
+            Self::Experiment => "experiment",
+            Self::Abstain => "abstain",
+        }
+    }
+}
+
 /// Opening of a connection: SYNs, Fast Open, SYN cookies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
@@ -22,10 +49,14 @@ pub struct Opening {
     /// Number of SYN timeouts before the timeout doubles. RFC 6298
     /// section 5.5 has none; Linux four (`tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
-    /// Data and FIN on a SYN are kept until the connection is established. Those of a SYN-ACK are
-    /// accepted (RFC 9293 section 3.10.7.2 and 3.10.7.3). Without, the peer has to retransmit
-    /// them.
+    /// Data and FIN on a SYN are kept until the connection is established (RFC 9293 section
+    /// 3.10.7.2). Without, the peer has to retransmit them.
     pub syn_text: bool,
+    /// Data and FIN on a SYN-ACK are accepted (RFC 9293 section 3.10.7.3). Without, only after a SYN
+    /// with Fast Open (RFC 7413 section 4.2).
+    pub syn_ack_text: bool,
+    /// A listener answers no SYN-ACK (FreeBSD `tcp_input`). RFC 9293 section 3.10.7.2 has it reset.
+    pub listener_ignores_syn_ack: bool,
     /// Fast Open of active opens, RFC 7413, with a cookie or a request for one.
     pub fast_open_client: bool,
     /// A listener grants and accepts Fast Open cookies, RFC 7413.
@@ -34,6 +65,8 @@ pub struct Opening {
     /// any SYN; a client sends it without a cookie. For private networks: by RFC 7413 section 2
     /// the cookie proves that the client owns its address.
     pub fast_open_without_cookie: bool,
+    /// Next Fast Open of a client after a server ignored its request for a cookie.
+    pub ignored_request: IgnoredRequest,
     /// Condition under which a listener uses SYN cookies, RFC 4987 section 3.6.
     pub syn_cookies: SynCookies,
     /// The ACK of a SYN-ACK carries no data (BSD `tcp_input`). It leaves before the application

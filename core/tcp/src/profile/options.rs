@@ -1,6 +1,7 @@
 //! Options that a SYN offers, RFC 7323.
 
 use gigatcp_units::Duration;
+use gigatcp_wire::OptionLayout;
 
 /// Options that a SYN offers, RFC 7323.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,4 +17,10 @@ pub struct Options {
     pub paws_tolerance: Duration,
     /// Window scaling, RFC 7323 section 2.
     pub window_scaling: bool,
+    /// A SYN-ACK whose timestamp echoes none of our SYNs is reset (Linux
+    /// `tcp_rcv_synsent_state_process`, `TcpExtPAWSActive`): it answers an earlier connection. RFC
+    /// 7323 section 3.2 says nothing about such an echo.
+    pub syn_echo_checked: bool,
+    /// Order and padding of the options of a SYN. No RFC demands one; systems differ.
+    pub option_layout: OptionLayout,
 }

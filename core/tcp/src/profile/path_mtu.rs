@@ -36,6 +36,10 @@ pub struct PathMtu {
     /// it headers outweigh data: a peer or a forged ICMP error could make the host send a million
     /// tiny segments. Linux has it since 2019, after the SACK attacks of CVE-2019-11479.
     pub mss_min: u32,
+    /// A SYN announces no larger MSS than the known path MTU allows (Linux
+    /// `ipv4_default_advmss`). By RFC 1191 section 3.1 that of the interface counts: the other
+    /// direction may have another path.
+    pub mss_of_path: bool,
     /// Packet size remembered of the route to the peer, in octets; 0: none. The estimate of the
     /// path's MTU begins there, whatever both SYNs say, and ages from there (RFC 1191 section
     /// 6.3). BSD kept it in the route (`rmx_mtu`); before anything was learned, that was the

@@ -13,6 +13,9 @@ pub struct Recovery {
     pub sack: bool,
     /// Reports of duplicates received, RFC 2883 (needs `sack`).
     pub dsack: bool,
+    /// The SYN-ACK that completes a simultaneous open repeats the peer's SYN, and is acknowledged as
+    /// a duplicate (Linux). RFC 2883 is about data.
+    pub dsack_of_syn: bool,
     /// Undo by D-SACK (RFC 3708, Linux `undo_retrans`; needs `sack`). A reduction is undone when
     /// all that was retransmitted is reported as received twice.
     pub dsack_undo: bool,

@@ -39,6 +39,9 @@ pub struct Segments {
     /// Data waits until it is the n-th part of the window or a whole super-segment. It waits only
     /// while acknowledgments are near (Linux `tcp_tso_win_divisor`, 3 there); 0: never.
     pub tso_win_divisor: u32,
+    /// Minimum segments of a super-segment, if that many may leave. A single one would make the
+    /// receiver wait for a second (Linux `tcp_min_tso_segs`, 2 there).
+    pub tso_min_segments: u32,
     /// Header prediction on the receive path (Van Jacobson 1990).
     pub header_prediction: bool,
     /// Urgent octets stay in the stream (RFC 6093 section 5). Without, the last one is read

@@ -6,10 +6,11 @@
 use alloc::string::{String, ToString};
 
 use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_wire::OptionLayout;
 
 use super::{
-    EcnMode, EcnOption, InitialWindow, Profile, PrrRule, ReduceAgain, RtoRule, SynCookies,
-    WindowPolicy,
+    EcnMode, EcnOption, IgnoredRequest, InitialWindow, Profile, PrrRule, ReduceAgain, RtoRule,
+    SynCookies, WindowPolicy,
 };
 use crate::window_growth::Counting;
 
@@ -204,9 +205,13 @@ macro_rules! word {
 pub const SETTINGS: &[Setting] = &[
     switch!(recovery.sack),
     switch!(recovery.dsack),
+    switch!(recovery.dsack_of_syn),
     switch!(recovery.dsack_undo),
     switch!(options.timestamps),
     switch!(options.window_scaling),
+    switch!(options.syn_echo_checked),
+    word!("option_layout" => options.option_layout: OptionLayout,
+        "one of \"linux\", \"freebsd\""),
     switch!(recovery.fast_retransmit),
     switch!(recovery.newreno),
     switch!(recovery.limited_transmit),
@@ -219,6 +224,9 @@ pub const SETTINGS: &[Setting] = &[
     switch!(segments.nagle),
     switch!(segments.nagle_minshall),
     switch!(closing.delayed_fin_ack),
+    switch!(closing.fin_on_acks),
+    switch!(closing.late_reset_fails),
+    switch!(closing.reset_without_window),
     switch!(segments.bare_window_probes),
     switch!(segments.silly_window_avoidance),
     switch!(segments.silly_below_quarter),
@@ -228,6 +236,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(segments.segmentation_offload),
     switch!(segments.receive_offload),
     count!(segments.tso_win_divisor, 0..=100),
+    count!(segments.tso_min_segments, 1..=45),
     switch!(buffers.buffer_doubling),
     switch!(timer.rto_floor_on_variance),
     time!(timer.min_rtt_window, 0 s ..= 86_400 s,
@@ -293,6 +302,7 @@ pub const SETTINGS: &[Setting] = &[
         "a time from \"1 us\" to \"499 ms\" (RFC 9293 MUST-40)"),
     time!(timer.rto_initial, 1 ms ..= 60 s),
     time!(timer.rto_min, 1 us ..= 60 s),
+    time!(timer.rto_slop, 0 s ..= 10 s),
     time!(timer.rto_max, 1 s ..= 1000 s),
     word!("rto_rule" => timer.rto_rule: RtoRule,
         "one of \"rfc6298\", \"rfc793\", \"jacobson-1987\", \"jacobson-1988\""),
@@ -366,6 +376,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(buffers.autotuning_counts_reads),
     switch!(buffers.send_autotuning),
     switch!(buffers.may_shrink_window),
+    switch!(buffers.accepts_free_space),
     amount!(buffers.receive_buffer_max, 4 KiB),
     amount!(buffers.send_buffer_max, 4 KiB),
     amount!(buffers.write_size, 1 B),
@@ -385,6 +396,7 @@ pub const SETTINGS: &[Setting] = &[
     time!(path_mtu.pmtu_raise, 1 s ..= 86_400 s),
     count!(path_mtu.black_hole_timeouts, 1..=100),
     count!(path_mtu.mss_min, 28..=65_535),
+    switch!(path_mtu.mss_of_path),
     count!(path_mtu.route_mtu, 0..=65_535),
     switch!(liveness.keepalive),
     time!(liveness.keepalive_time, 1 s ..= 86_400 s),
@@ -401,13 +413,19 @@ pub const SETTINGS: &[Setting] = &[
     switch!(defense.icmp_errors),
     switch!(defense.soft_errors_end_opens),
     switch!(defense.challenge_ack),
+    switch!(defense.challenge_syn),
+    switch!(defense.drop_syn_fin),
     count!(defense.challenge_ack_limit, 0..=1_000_000),
     time!(defense.challenge_ack_interval, 1 ms ..= 60 s),
     // Opening and identity.
     switch!(opening.syn_text),
+    switch!(opening.syn_ack_text),
+    switch!(opening.listener_ignores_syn_ack),
     switch!(opening.fast_open_client),
     switch!(opening.fast_open_server),
     switch!(opening.fast_open_without_cookie),
+    word!("ignored_request" => opening.ignored_request: IgnoredRequest,
+        "one of \"repeat\", \"experiment\", \"abstain\""),
     count!(opening.cookie_mss_max, 0..=65_535),
     setting!(
         opening.syn_cookies,

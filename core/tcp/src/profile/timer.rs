@@ -26,6 +26,9 @@ pub struct Timer {
     pub earlier_rtt: Option<EarlierRtt>,
     /// Minimum of the retransmission timeout, RFC 6298 (2.4).
     pub rto_min: Duration,
+    /// Time added to each retransmission timeout except the first of a SYN (FreeBSD `rexmit_slop`,
+    /// 200 ms). RFC 6298 has none.
+    pub rto_slop: Duration,
     /// `rto_min` bounds 4 RTTVAR instead of RTO (Linux `tcp_set_rto`). The timeout is never below
     /// SRTT + `rto_min`.
     pub rto_floor_on_variance: bool,

@@ -134,8 +134,13 @@ fn a_reset_at_the_right_edge_is_outside_the_window_and_dropped() {
 }
 
 #[test]
-fn without_the_switch_any_reset_or_syn_in_the_window_ends_the_connection() {
-    let old = || Script::established(&with(|p| p.defense.challenge_ack = false));
+fn without_the_switches_any_reset_or_syn_in_the_window_ends_the_connection() {
+    let old = || {
+        Script::established(&with(|p| {
+            p.defense.challenge_ack = false;
+            p.defense.challenge_syn = false;
+        }))
+    };
     let mut t = old();
     t.inject("R 700:700(0)");
     assert_eq!(t.tcp.failure(), Some(Failure::Reset));

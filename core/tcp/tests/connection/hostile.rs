@@ -179,6 +179,7 @@ fn config() -> impl Strategy<Value = ConnectionConfig> {
                 profile.path_mtu.pmtu_base = 200;
                 profile.segments.urgent_inline = on[2];
                 profile.defense.challenge_ack = on[6];
+                profile.defense.challenge_syn = on[6];
                 profile.defense.challenge_ack_limit = u32::from(on[7]);
                 profile.recovery.rack = on[14];
                 profile.recovery.tlp = on[15];
@@ -479,6 +480,7 @@ fn subject(config: &ConnectionConfig, syn: Option<&Arrival>, fast: bool) -> Subj
 fn an_error_about_what_ended_while_opening_means_nothing() {
     let mut config = crate::script::bare();
     config.transport_mut().profile.defense.challenge_ack = false;
+    config.transport_mut().profile.defense.challenge_syn = false;
     config.transport_mut().send_buffer = Some(Octets::new(477));
     config.transport_mut().profile.opening.syn_text = true;
     config.transport_mut().profile.opening.fast_open_client = true;

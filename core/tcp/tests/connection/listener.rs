@@ -504,7 +504,10 @@ fn text_on_a_syn_is_kept_up_to_one_segment() {
 fn another_syn_in_the_window_returns_a_half_open_connection_to_listen() {
     // RFC 9293 section 3.10.7.4, fourth; RFC 793 answered with a reset.
     for (challenge_ack, answers) in [(true, 0), (false, 1)] {
-        let mut server = Server::new(config(|p| p.defense.challenge_ack = challenge_ack));
+        let mut server = Server::new(config(|p| {
+            p.defense.challenge_ack = challenge_ack;
+            p.defense.challenge_syn = challenge_ack;
+        }));
         let from = client(1, false);
         server.hear(from, "S 0:0(0) <mss 1000>");
         let answered = server.hear(from, "S 5000:5000(0) <mss 1000>");

@@ -78,6 +78,7 @@ fn config() -> impl Strategy<Value = ConnectionConfig> {
                     profile.path_mtu.plpmtud_from_base = on[6];
                     profile.path_mtu.pmtu_base = 300;
                     profile.defense.challenge_ack = on[12];
+                    profile.defense.challenge_syn = on[12];
                     profile.buffers.window_policy = if on[15] {
                         WindowPolicy::Grows
                     } else {

@@ -79,7 +79,7 @@ fn text_on_a_syn_ack_is_taken_at_once() {
     t.expect(". 1:1(0) ack 12");
     assert_eq!((t.state(), t.read(100)), (State::CloseWait, 10));
 
-    let mut t = Script::connect(&with(|p| p.opening.syn_text = false));
+    let mut t = Script::connect(&with(|p| p.opening.syn_ack_text = false));
     t.expect("S 0:0(0) <mss 1000>");
     t.inject("FS. 0:10(10) ack 1 <mss 1000>");
     t.expect(". 1:1(0) ack 1");

@@ -108,6 +108,7 @@ fn profile(draw: &mut Draw) -> Profile {
     // Third parties forge resets and SYNs inside the window: without RFC 5961 they legitimately
     // succeed.
     profile.defense.challenge_ack = true;
+    profile.defense.challenge_syn = true;
     profile.timer.retries = profile.timer.retries.max(patient);
     profile.opening.syn_retries = profile.opening.syn_retries.max(patient);
     profile
@@ -190,6 +191,8 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "prr" if draw.chance(50) => {
             SettingValue::Word(draw.pick(&["rfc9937", "rfc6937-crb", "rfc6937-ssrb"]))
         }
+        "option_layout" => SettingValue::Word(draw.pick(&["linux", "freebsd"])),
+        "ignored_request" => SettingValue::Word(draw.pick(&["repeat", "experiment", "abstain"])),
         "reduce_again" => SettingValue::Word(draw.pick(&["never", "without-prr", "always"])),
         "max_pacing_rate" => {
             SettingValue::Rate(Rate::from_bps(draw.magnitude(10_000_000, 10_000_000_000)))

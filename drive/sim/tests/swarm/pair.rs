@@ -34,7 +34,10 @@ use super::passive_end::PassiveEnd;
 use super::sender_bug::SenderBug;
 use super::signing::{Integrity, SIGNED_MSS, Signing};
 
-/// Virtual time after which a connection that has not ended has failed.
+/// Virtual time without progress after which a connection that has not ended has failed. Progress
+/// may be slow: without SACK and timestamps a window of retransmissions gives no RTT sample, the
+/// timeout stays at `rto_max` (Karn), and segments of one octet are acknowledged a few per timeout.
+/// [`SEGMENTS`] bounds the whole.
 const PATIENCE: Duration = Duration::from_secs(50_000);
 
 /// Longer than any timer that releases data: `rto_max` is at most 120 s. Timers for silent peers
@@ -222,12 +225,17 @@ impl Pair {
 
     fn run(&mut self) -> Result<(), String> {
         let mut steps = 0;
+        let mut progress = self.progress();
+        let mut progress_at = self.now;
         loop {
             let next = self.next();
             if next == Instant::FAR_FUTURE || self.is_over() {
                 return Ok(());
             }
-            if next > Instant::ZERO + PATIENCE {
+            if self.progress() != progress {
+                (progress, progress_at) = (self.progress(), self.now);
+            }
+            if next > progress_at + PATIENCE {
                 // An end that was reset by a lost segment may wait indefinitely.
                 return if self.is_loose() {
                     Ok(())
@@ -245,6 +253,15 @@ impl Pair {
             self.now = self.now.max(next);
             self.step()?;
         }
+    }
+
+    /// Octets that each end has sent and knows to be received, SYN and FIN included.
+    fn progress(&self) -> [u64; 2] {
+        self.ends.each_ref().map(|end| {
+            end.connection
+                .as_ref()
+                .map_or(0, |connection| connection.info().snd_una)
+        })
     }
 
     /// Returns whether both ends are in CLOSED, everything is read and nothing is in flight.

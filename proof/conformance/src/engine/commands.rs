@@ -40,8 +40,13 @@ impl Host {
             if line == HYSTART_DETECT {
                 continue;
             }
+            if let Some((first, otherwise)) = line.split_once("||") {
+                self.command(first).or_else(|_| self.command(otherwise))?;
+                continue;
+            }
             let line = line.split(" > ").next().unwrap_or_default();
             let line = line.split(" 2>").next().unwrap_or_default();
+            let line = line.split(" &>").next().unwrap_or_default();
             if !line.is_empty() && !line.starts_with('#') {
                 self.line(line)?;
             }
@@ -69,6 +74,10 @@ impl Host {
                     };
                     self.sysctl(path.trim_start_matches("/proc/sys/"), value)?;
                 }
+                Ok(())
+            }
+            ["ip", "tcp_metrics" | "tcpmetrics", "flush", ..] => {
+                self.transport.forget_servers();
                 Ok(())
             }
             ["kldload", ..]

@@ -12,6 +12,7 @@ use gigatcp_tcp::connection::Failure;
 use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::{Connection, Profile, SocketOption};
 use gigatcp_units::{Duration, Instant};
+use gigatcp_wire::IcmpKind;
 use gigatcp_wire::bytes::Bytes;
 
 use super::error_queue::ErrorQueue;
@@ -48,6 +49,8 @@ pub struct Conn {
     pub dont_fragment: bool,
     /// The failure was reported to the application.
     pub is_failure_reported: bool,
+    /// Whether errors are FreeBSD's.
+    pub as_freebsd: bool,
     /// Urgent data arrived.
     pub has_urgent: bool,
     /// The outcome of a fast open is in the cache.
@@ -170,7 +173,12 @@ impl Conn {
     /// Events of `poll` and `epoll` that hold now, without their prefix.
     pub fn ready(&self) -> Vec<&'static str> {
         let state = self.tcp.state();
-        let is_over = self.is_read_shutdown || self.tcp.is_finished_reading();
+        // The peer's FIN is one whether or not everything before it was read.
+        let has_fin = matches!(
+            state,
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait
+        );
+        let is_over = self.is_read_shutdown || has_fin || self.tcp.is_finished_reading();
         let may_write = matches!(state, State::Established | State::CloseWait);
         let has_failed = self.tcp.failure().is_some();
         let events = [
@@ -199,8 +207,13 @@ impl Conn {
             Failure::Reset => "ECONNRESET",
             Failure::TimedOut => "ETIMEDOUT",
             Failure::Aborted => "ECONNABORTED",
+            Failure::Unreachable if self.as_freebsd && self.has_hard_error() => "ECONNREFUSED",
             Failure::Unreachable => "EHOSTUNREACH",
         })
+    }
+
+    fn has_hard_error(&self) -> bool {
+        self.tcp.info().soft_error.is_some_and(IcmpKind::is_hard)
     }
 
     pub fn set_keepalive_times(

@@ -251,6 +251,7 @@ impl Host {
             }
             "TCP_SYNCNT" => {
                 let retries = u32::try_from(size).unwrap_or(u32::MAX);
+                let retries = self.transport.setup.syn_retries_of(retries);
                 options.syn_retries = Some(retries);
                 self.on_connection(open, |conn| conn.tcp.set_syn_retries(retries));
             }

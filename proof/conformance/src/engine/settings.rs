@@ -128,9 +128,10 @@ impl Setup {
                 "mtu" => setup.names_mtu = true,
                 // Segmentation is free.
                 "strict_segments" => {}
-                "ip_version" | "tolerance_usecs" | "tcp_ts_tick_usecs" | "D" | "local_ip"
-                | "remote_ip" | "gateway_ip" | "netmask_ip" | "send_omit_free" | "init_scripts"
-                | "verbose" | "dry_run" | "speed" | "non_fatal" => {}
+                "ip_version" | "tolerance_usecs" | "tcp_ts_tick_usecs" | "tcp_ts_ecr_scaled"
+                | "D" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip"
+                | "send_omit_free" | "init_scripts" | "verbose" | "dry_run" | "speed"
+                | "non_fatal" => {}
                 other => return Err(Unsupported::new("option", format!("--{other}"))),
             }
         }
@@ -217,6 +218,27 @@ impl Setup {
             _ => format!("{name}={value}: it takes {expected}"),
         };
         Err(Unsupported::new("setting", what))
+    }
+
+    /// Returns how often a SYN is retransmitted for a `TCP_SYNCNT` of `retries`. Linux counts time:
+    /// as much as that number of doublings takes (`retransmits_timed_out`). Its first timeouts do
+    /// not double.
+    pub fn syn_retries_of(&self, retries: u32) -> u32 {
+        if !self.as_linux {
+            return retries;
+        }
+        let linear = self.profile.opening.syn_linear_timeouts;
+        // In units of the first timeout.
+        let limit = (2_u64 << retries.min(62)) - 1;
+        let (mut elapsed, mut timeout, mut sent) = (1, 1, 0);
+        while elapsed < limit && sent < retries.saturating_add(linear) {
+            sent += 1;
+            if sent > linear {
+                timeout *= 2;
+            }
+            elapsed += timeout;
+        }
+        sent
     }
 
     /// Returns the configuration of the next connection, between these ports.

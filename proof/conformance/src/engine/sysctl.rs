@@ -48,8 +48,6 @@ pub enum Meaning {
     Inverse(&'static str),
     /// Half of a time of the profile, in milliseconds.
     TwoMillis(&'static str),
-    /// A time of the profile, in milliseconds and without FreeBSD's slop of 200 ms.
-    MillisAndSlop(&'static str),
     /// Window scaling and timestamps: neither, both, the first, the second.
     Rfc1323,
     /// Explicit congestion notification by FreeBSD's number.
@@ -64,12 +62,9 @@ pub enum Meaning {
 
 use Meaning::{
     Beacon, Congestion, EcnOption, FastOpen, FastOpenKey, InitialWindow, Inverse, Millis,
-    MillisAndSlop, NewNotification, Nothing, Notification, Only, PathMtuProbing, Prr,
-    ReceiveBuffers, Rfc1323, Seconds, SendBuffers, Setting, SynCookies, TwoMillis,
+    NewNotification, Nothing, Notification, Only, PathMtuProbing, Prr, ReceiveBuffers, Rfc1323,
+    Seconds, SendBuffers, Setting, SynCookies, TwoMillis,
 };
-
-/// What FreeBSD adds to each retransmission timeout (`rexmit_slop`).
-const REXMIT_SLOP: Duration = Duration::from_millis(200);
 
 /// Linux's `net.ipv4`.
 pub const SYSCTLS: &[(&str, Meaning)] = &[
@@ -110,7 +105,7 @@ pub const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_shrink_window", Setting("may_shrink_window")),
     ("net.ipv4.tcp_mtu_probing", PathMtuProbing),
     ("net.ipv4.tcp_tso_win_divisor", Setting("tso_win_divisor")),
-    ("net.ipv4.tcp_min_tso_segs", Nothing),
+    ("net.ipv4.tcp_min_tso_segs", Setting("tso_min_segments")),
     ("net.ipv4.tcp_pacing_ss_ratio", Nothing),
     ("net.ipv4.tcp_pacing_ca_ratio", Nothing),
     ("net.ipv4.tcp_notsent_lowat", Meaning::NotSentLowat),
@@ -234,9 +229,6 @@ impl Setup {
             }
             Inverse(name) => self.set(name, if value == "0" { "1" } else { "0" }),
             TwoMillis(name) => self.set_time(name, Duration::from_millis(number()?) * 2),
-            MillisAndSlop(name) => {
-                self.set_time(name, Duration::from_millis(number()?) + REXMIT_SLOP)
-            }
             Rfc1323 => {
                 let (scaling, timestamps) = match value {
                     "0" => ("0", "0"),

@@ -439,6 +439,7 @@ impl Transport {
             ttl: options.ttl(),
             dont_fragment: !options.may_fragment,
             is_failure_reported: false,
+            as_freebsd: self.setup.as_freebsd,
             has_urgent: false,
             fast_open_learned: false,
             is_read_shutdown: false,
@@ -451,6 +452,11 @@ impl Transport {
     }
 
     // Fast Open (RFC 7413).
+
+    /// Forgets what earlier connections learned of servers.
+    pub fn forget_servers(&mut self) {
+        self.fast_open_cache = FastOpenCache::new(SERVERS);
+    }
 
     /// Whether a SYN may carry data: the server's cookie is known, or none is needed.
     pub fn has_cookie(&mut self) -> bool {

@@ -115,7 +115,7 @@ fn ip_item(cursor: &mut Cursor<'_>, spec: &mut IpSpec) -> Parsed<()> {
         "ce" => spec.ecn = Some(Ecn::Ce),
         "noecn" => spec.ecn = Some(Ecn::NotEct),
         "ect01" => spec.any_ect = true,
-        "tos" | "tclass" => spec.tos = Some(cursor.u8("an octet, as in tos 0x10")?),
+        "tos" | "tclass" | "class" => spec.tos = Some(cursor.u8("an octet, as in tos 0x10")?),
         "ttl" | "hlim" => spec.ttl = Some(cursor.u8("a number up to 255")?),
         "flowlabel" => {
             let label = cursor.unsigned(0xf_ffff, "a flow label of 20 bits")?;
@@ -169,9 +169,11 @@ fn tcp(cursor: &mut Cursor<'_>, is_inbound: bool) -> Parsed<TcpSpec> {
     let flags = flags(cursor)?;
     cursor.skip_blank()?;
     let (seq, len) = sequence(cursor)?;
+    let is_absolute = cursor.take("!");
     let mut spec = TcpSpec {
         flags,
         seq,
+        is_absolute,
         len,
         ack: None,
         win: None,

@@ -14,6 +14,7 @@ pub fn time(cursor: &mut Cursor<'_>) -> Parsed<Time> {
         return Ok(Time::Any);
     }
     let is_relative = cursor.take("+");
+    cursor.skip_spaces();
     let first = seconds(cursor, EXPECTED)?;
     let mut ahead = *cursor;
     ahead.skip_spaces();

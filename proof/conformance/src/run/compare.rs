@@ -111,8 +111,8 @@ fn tcp(
 
 fn numbers(wanted: &TcpSpec, found: &Tcp, flow: &Flow, with_syn: bool) -> Result<(), Difference> {
     let seq = match flow.local {
-        Some(start) => start.to_script(found.seq, with_syn),
-        None => found.seq,
+        Some(start) if !wanted.is_absolute => start.to_script(found.seq, with_syn),
+        _ => found.seq,
     };
     if seq != wanted.seq || found.payload.len() as u32 != wanted.len {
         let end = seq.wrapping_add(found.payload.len() as u32);

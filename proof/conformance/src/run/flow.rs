@@ -59,6 +59,8 @@ pub struct Flow {
     pub local: Option<Start>,
     /// The peer's sequence numbers.
     pub remote: Option<Start>,
+    /// Whether the peer has sent a SYN.
+    remote_has_syn: bool,
     /// The descriptor of the stack's application, once known.
     pub fd: Option<i64>,
     /// Timestamps of the stack: from the script's value to the wire's.
@@ -73,6 +75,7 @@ impl Flow {
             remote_port,
             local: None,
             remote: None,
+            remote_has_syn: false,
             fd: None,
             stamps: BTreeMap::new(),
             first_stamp: None,
@@ -84,11 +87,16 @@ impl Flow {
         self.local.is_some_and(|start| start.wire != wire)
     }
 
-    /// Returns the peer's numbers, which begin at `script` if not yet begun.
-    pub fn remote_or_start(&mut self, script: u32) -> Start {
-        *self
-            .remote
-            .get_or_insert(Start::new(script, PEER_ISS.wrapping_add(script)))
+    /// Returns the peer's numbers for an arriving segment. They begin at its first SYN, whose number
+    /// is `syn`. Before that, any segment belongs to numbers from 0.
+    pub fn remote_or_start(&mut self, syn: Option<u32>) -> Start {
+        let is_known = self.remote.is_some() && (self.remote_has_syn || syn.is_none());
+        self.remote_has_syn |= syn.is_some();
+        if !is_known {
+            let script = syn.unwrap_or(0);
+            self.remote = Some(Start::new(script, PEER_ISS.wrapping_add(script)));
+        }
+        self.remote.unwrap_or(Start::new(0, PEER_ISS))
     }
 
     /// Returns the stack's numbers; arbitrary ones if it has sent none.
@@ -137,6 +145,17 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_the_peer_begin_at_its_first_syn() {
+        let mut flow = Flow::new(1, 2);
+        assert_eq!(flow.remote_or_start(None).to_script(PEER_ISS, false), 0);
+        let begun = flow.remote_or_start(Some(1000));
+        assert_eq!(begun.to_wire(1, false), PEER_ISS.wrapping_add(1001));
+        // A later SYN, of the wrong number.
+        let same = flow.remote_or_start(Some(7));
+        assert_eq!(same.to_wire(1, false), begun.to_wire(1, false));
+    }
 
     #[test]
     fn numbers_are_relative_except_in_segments_with_syn() {

@@ -54,9 +54,12 @@ fn segment(
     defines: &BTreeMap<String, Vec<u8>>,
 ) -> Result<Tcp, Unsupported> {
     let with_syn = spec.flags.contains(Flags::SYN);
-    let first = if with_syn { spec.seq } else { 0 };
-    let remote = flow.remote_or_start(first);
-    let seq = remote.to_wire(spec.seq, with_syn);
+    let remote = flow.remote_or_start(with_syn.then_some(spec.seq));
+    let seq = if spec.is_absolute {
+        spec.seq
+    } else {
+        remote.to_wire(spec.seq, with_syn)
+    };
     let ack = match spec.ack {
         Some(ack) => flow.local_or_any().to_wire(ack, with_syn),
         // packetdrill's number where a line has none.
@@ -137,7 +140,7 @@ const KINDS: [(&str, u8, u8); 9] = [
 ];
 
 /// Names of ICMP codes, with numbers as in [`KINDS`].
-const CODES: [(&str, u8, u8); 26] = [
+const CODES: [(&str, u8, u8); 29] = [
     ("net_unreachable", 0, 0),
     ("host_unreachable", 1, 3),
     ("protocol_unreachable", 2, 255),
@@ -155,6 +158,9 @@ const CODES: [(&str, u8, u8); 26] = [
     ("host_precedence_violation", 14, 255),
     ("precedence_cutoff", 15, 255),
     ("exceeded_in_transit", 0, 0),
+    ("ttl_exceeded_in_transit", 0, 255),
+    ("exceeded_hop_limit", 255, 0),
+    ("unknown_next_header", 255, 1),
     ("reassembly_time_exceeded", 1, 1),
     ("no_route", 0, 0),
     ("admin_prohibited", 13, 1),

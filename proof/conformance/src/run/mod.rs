@@ -518,7 +518,14 @@ impl<'a> Runner<'a> {
                 return Err(self.failed(Class::Script, span, said));
             }
         };
-        let same_errno = call.errno.as_deref().is_none_or(|wanted| wanted == errno);
+        let same_errno = call.errno.as_deref().is_none_or(|wanted| {
+            let alias = if wanted == "EWOULDBLOCK" {
+                "EAGAIN"
+            } else {
+                wanted
+            };
+            wanted == errno || alias == errno
+        });
         if !fits || !same_errno {
             return Err(self.failed(Class::Call, span, came.trim_end().into()));
         }
