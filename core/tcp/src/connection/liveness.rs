@@ -53,6 +53,11 @@ impl Liveness {
         self.next
     }
 
+    /// Time of the last acceptable segment, or of the open before any.
+    pub(super) const fn heard_at(&self) -> Instant {
+        self.heard_at
+    }
+
     /// Notes an acceptable segment.
     #[inline]
     pub(super) fn on_heard(&mut self, now: Instant) {

@@ -28,8 +28,6 @@ pub(super) struct Handshake<P> {
     pub syn_text: Option<Box<Segment<P>>>,
     /// Whether SACK is in use: both sides permit it (RFC 2018).
     pub sack: bool,
-    /// Time of our first SYN.
-    pub first_syn_at: Instant,
     /// Whether windows are scaled: both sides offered it (RFC 7323 section 2).
     pub scaling: bool,
 }
@@ -44,7 +42,6 @@ impl<P> Handshake<P> {
             syn_answers: false,
             active_open: false,
             syn_text: None,
-            first_syn_at: Instant::ZERO,
         }
     }
 }
@@ -195,7 +192,6 @@ impl<P: Payload> Connection<P> {
         let mut syn = self.syn_segment(now);
         syn.options.shed_to_fit();
         if self.snd.nxt == 0 {
-            self.handshake.first_syn_at = now;
             let text = self.text_for_syn(&syn.options);
             if let Some(outcome) = self.open_fast_open_outcome() {
                 outcome.text_sent = text as u32;
@@ -323,7 +319,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Whether `answer` echoes a timestamp from before our first SYN, or one not sent yet.
+    /// Whether `answer` echoes a timestamp from before our first SYN, or one not sent yet. Nothing was
+    /// heard before, so the last time is that of the open.
     fn echoes_no_syn(&self, received_at: Instant, answer: &Segment<P>) -> bool {
         let (Some(clock), Some(stamps)) = (&self.timestamps, answer.options.timestamps) else {
             return false;
@@ -332,7 +329,7 @@ impl<P: Payload> Connection<P> {
             && stamps.ecr != 0
             && clock
                 .left_by(received_at, stamps.ecr)
-                .is_none_or(|left_by| left_by < self.handshake.first_syn_at)
+                .is_none_or(|left_by| left_by < self.liveness.heard_at())
     }
 
     /// Reduces the initial window to one segment after a lost SYN or SYN-ACK. RFC 5681 section

@@ -226,8 +226,9 @@ fn killed() -> StoredQuestion {
 fn child_command(base: &Path, shell: &str) -> Command {
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new("sh");
-    let script =
-        format!("{shell} exec \"$0\" --exact a_sweep_that_others_kill --ignored --nocapture");
+    let script = format!(
+        "{shell} exec \"$0\" --exact sweep::a_sweep_that_others_kill --ignored --nocapture"
+    );
     command.arg("-c").arg(script).arg(program);
     command
         .env("GIGATCP_SWEEP_TEST", base)

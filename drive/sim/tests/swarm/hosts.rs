@@ -109,6 +109,8 @@ fn profile(draw: &mut Draw) -> Profile {
     // succeed.
     profile.defense.challenge_ack = true;
     profile.defense.challenge_syn = true;
+    // A peer that is gone when our FIN comes again resets what all data had passed through.
+    profile.closing.late_reset_fails = false;
     profile.timer.retries = profile.timer.retries.max(patient);
     profile.opening.syn_retries = profile.opening.syn_retries.max(patient);
     profile

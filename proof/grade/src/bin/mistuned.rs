@@ -110,12 +110,7 @@ fn line(world: &World, row: &Graded) -> String {
 }
 
 /// Runs a host, unless its results are kept, and reads them.
-fn graded(
-    world: &World,
-    harness: &Path,
-    program: &Path,
-    directory: &Path,
-) -> Graded {
+fn graded(world: &World, harness: &Path, program: &Path, directory: &Path) -> Graded {
     let mut row = Err(String::new());
     for run in 1..=MAX_RUNS {
         let at = directory.join(run.to_string());
