@@ -67,7 +67,7 @@ pub(crate) struct RecoveryEpisode {
 
 impl RecoveryEpisode {
     /// Whether more than half of its retransmissions, copies apart, are among those `needless`: a copy
-    /// says nothing of the first one, which may have been lost.
+    /// does not show whether the first one was lost.
     pub const fn is_mostly(&self, needless: u64) -> bool {
         needless.saturating_sub(self.copies) * 2 > self.again.saturating_sub(self.copies)
     }

@@ -552,7 +552,7 @@ impl SenderView {
         self.book(to, state);
     }
 
-    /// Records a silence while a flight was under way that nothing had reported lost. The last RTT,
+    /// Records a silence while data was in flight that nothing had reported lost. The last RTT,
     /// of the ACK that ended it, includes it: the rest of that is what the path takes otherwise.
     #[cold]
     fn note_silence(&mut self, state: State, span: Duration) {

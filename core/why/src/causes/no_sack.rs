@@ -6,7 +6,7 @@ use crate::episode::RecoveryEpisode;
 pub(crate) const CAUSE: Cause = Cause {
     id: "no-sack",
     name: "missing selective acknowledgments",
-    meaning: "SACK was not negotiated, so an ACK tells of the first missing segment only. Of several \
+    meaning: "SACK was not negotiated, so an ACK reports the first missing segment only. Of several \
               losses in a window one is repaired per RTT, or all wait for the retransmission timer. \
               An ACK that moves the window is no duplicate then, and reports no loss at all.",
     confidence: "Very high that SACK is missing: both SYNs show it. What lost the segments, other \
