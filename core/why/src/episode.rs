@@ -66,10 +66,10 @@ pub(crate) struct RecoveryEpisode {
 }
 
 impl RecoveryEpisode {
-    /// Whether more than half of its retransmissions, copies apart, are among those `needless`: a copy
-    /// does not show whether the first one was lost.
-    pub const fn is_mostly(&self, needless: u64) -> bool {
-        needless.saturating_sub(self.copies) * 2 > self.again.saturating_sub(self.copies)
+    /// Whether more than half of its retransmissions, copies apart, are among these `spurious` ones: a
+    /// copy does not show whether the first one was lost.
+    pub const fn is_mostly_spurious(&self, spurious: u64) -> bool {
+        spurious.saturating_sub(self.copies) * 2 > self.again.saturating_sub(self.copies)
     }
 
     /// Whether the same data was lost repeatedly. That is not due to a full queue.

@@ -94,9 +94,9 @@ fn queue_met(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<Duration> {
 }
 
 fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
-    let is_spurious = episode.is_mostly(needless(m, episode));
+    let is_spurious = episode.is_mostly_spurious(needless(m, episode));
     // What arrives twice had its ACK lost, or its ACK had not come yet.
-    let is_copy = m.view == CapturePoint::Receiver && episode.is_mostly(episode.needless);
+    let is_copy = m.view == CapturePoint::Receiver && episode.is_mostly_spurious(episode.needless);
     // A stack without SACK retransmits all behind a gap, of which duplicate ACKs had told.
     let is_unheard = (is_spurious || is_copy) && !was_reported(episode);
     let id = if is_unheard && follows_silence(m, episode) {
@@ -179,7 +179,7 @@ fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
 /// Whether the sending host did not run: what it retransmitted had been acknowledged near it, and its
 /// timer expired no more than once, as it does again and again where ACKs are lost.
 fn is_host_stalled(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
-    let is_answered = episode.is_mostly(episode.needless);
+    let is_answered = episode.is_mostly_spurious(episode.needless);
     m.view.is_near_sender() && is_answered && episode.timeouts <= 1
 }
 
@@ -269,6 +269,6 @@ fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1) && is_quiet;
     // Or the path, or the peer, is gone for good: then the capture ends with it.
     let is_unanswered = episode.timeouts >= MIN_UNANSWERED && !episode.is_reported;
-    let is_gone = is_unanswered && !recovers(m, episode) && !is_black_hole(m);
-    is_lost && !episode.is_repeated() || is_long && (recovers(m, episode) || is_gone)
+    let ends = || recovers(m, episode) || is_unanswered && !is_black_hole(m);
+    is_lost && !episode.is_repeated() || is_long && ends()
 }
