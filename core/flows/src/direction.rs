@@ -586,6 +586,12 @@ impl Direction {
         self.rare.as_ref().map_or(0, |rare| rare.spurious_segments)
     }
 
+    /// Whether SACK reports data beyond what is acknowledged. A D-SACK alone reports none.
+    pub fn has_sacked_beyond(&self) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.repair.high_sacked > self.una)
+    }
+
     /// Returns the number of bytes that the peer acknowledged and that never passed here. The
     /// capture missed them, or they took another path.
     pub fn acked_unseen_bytes(&self) -> u64 {

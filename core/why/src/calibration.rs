@@ -49,14 +49,14 @@ pub(crate) fn confidence(m: &Measures<'_>, attributed: &Attributed) -> f64 {
     )
 }
 
-/// Coefficients of [`leading`]: confidence, share, constant. The only numbers fitted to answers of
-/// generators that were graded once, before anything was learned from them (two of the three at a
-/// time; docs/notes/why.md has what the third gave).
-const LEADING: [f64; 3] = [0.68, 3.03, -2.56];
+/// Coefficients of [`leading`]: confidence, share, part that facts decided, constant. The only numbers
+/// fitted to answers of generators that the rules had not seen (docs/notes/why.md has what each gave
+/// when it was left out).
+const LEADING: [f64; 4] = [0.46, 4.93, 1.28, -3.6];
 
 /// Probability that a cause found with this confidence is the first one, from its share of the time
-/// whose cause is known.
-/// `1 / (1 + exp(-(a · -ln(1 - confidence) + b · share + c)))`.
+/// whose cause is known, and the part of its own time that facts decided.
+/// `1 / (1 + exp(-(a · -ln(1 - confidence) + b · share + c · decided + d)))`.
 pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 {
     let confidence = confidence(m, &account.causes[cause]);
     let is_part =
@@ -67,8 +67,11 @@ pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 
         .sum();
     let known = m.duration.saturating_sub(account.unknown);
     let share = time / known.as_secs_f64().max(1e-9);
-    let [per_confidence, per_share, constant] = LEADING;
+    let own = &account.causes[cause];
+    let decided = own.decided.as_secs_f64() / own.time.as_secs_f64().max(1e-9);
+    let [per_confidence, per_share, per_decided, constant] = LEADING;
     let doubt = (1.001 - confidence).max(0.011);
-    let odds = per_share * share + constant - per_confidence * libm::log(doubt);
+    let odds =
+        per_share * share + per_decided * decided + constant - per_confidence * libm::log(doubt);
     confidence.min(1.0 / (1.0 + libm::exp(-odds)))
 }

@@ -58,11 +58,12 @@ impl Outcome {
         if is_idle && facts.delivered > 0 && (facts.is_slow_start || is_brief(facts, took)) {
             return Self::Idle { took, idle };
         }
-        if facts.is_slow_start {
+        let packets = facts.data_packets;
+        let is_short = packets < MIN_DATA_PACKETS;
+        if facts.is_slow_start && !(is_short && is_unanswered(m)) {
             return Self::SlowStart;
         }
-        let packets = facts.data_packets;
-        if packets < MIN_DATA_PACKETS && !waits(m, account) {
+        if is_short && !waits(m, account) {
             return Self::TooShort { packets };
         }
         let segments = facts.retransmitted;
@@ -134,6 +135,14 @@ impl Outcome {
             ),
         })
     }
+}
+
+/// Whether it ends with a request: the peer sent nothing, and neither side closed. What comes after
+/// that may never have passed here.
+fn is_unanswered(m: &Measures<'_>) -> bool {
+    let sides = [m.data(), m.receiver()];
+    let is_closed = sides.iter().any(|side| side.has_fin() || side.has_reset());
+    !is_closed && m.receiver().data_packets() == 0
 }
 
 /// Time at the end with nothing in flight.

@@ -170,7 +170,7 @@ rounds! {
         pub ce: u64, merge sum;
         pub ece: u64, merge sum;
         pub cwr: u64, merge sum;
-        /// ACKs with SACK blocks.
+        /// ACKs with SACK blocks while SACK reports a gap.
         pub sack_acks: u64, merge sum;
         /// ACKs within [`ACK_BURST`](crate::sender_view::ACK_BURST) of the previous one.
         pub ack_bursts: u64, merge sum;

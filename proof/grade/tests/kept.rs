@@ -30,10 +30,10 @@ fn observed() -> &'static [(CaseDir, Vec<Observed>)] {
 
 /// Minimum share of correct answers at each capture point, in the order of [`PLACES`]. It is the
 /// share reached, minus one case. The goals are higher: 0.95, 0.9, 0.9, 0.95.
-const MIN_RIGHT: [f64; 4] = [0.85, 0.83, 0.85, 0.87];
+const MIN_RIGHT: [f64; 4] = [0.85, 0.81, 0.85, 0.87];
 
 /// Minimum precision of answers with a confidence of at least 0.85; the goal is 0.97.
-const MIN_PRECISION: f64 = 0.92;
+const MIN_PRECISION: f64 = 0.94;
 
 #[test]
 fn causes_of_kernels_connections_are_found_at_every_place() {

@@ -41,9 +41,9 @@ fn left_out_captures_are_answered_no_worse_than_was_reached() {
         }
     }
     let all = cases.len();
-    assert!(right * 100 >= all * 85, "{right} of {all}: {wrong:#?}");
+    assert!(right * 100 >= all * 87, "{right} of {all}: {wrong:#?}");
     assert!(
-        wrong.len() * 100 <= all * 4,
+        wrong.len() * 100 <= all * 2,
         "{} of {all}: {wrong:#?}",
         wrong.len()
     );

@@ -14,7 +14,7 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Find what failed at that time (interface and routing logs). A lower maximum RTO shortens \
           the wait after it.",
     references: &["RFC 6298 section 5", "RFC 6069"],
-    leads_from: Some(0.4),
+    leads_from: Some(0.2),
     is_loss: true,
     is_pause: true,
     shows_in_few_packets: true,
