@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Observed, PacketTimes, Side};
-use gigatcp_why::{CapturePair, Diagnosis};
+use gigatcp_why::{CapturePair, Diagnosis, Watcher};
 
 use crate::NoteKind;
 use crate::capture::Capture;
@@ -56,7 +56,8 @@ impl ConnectionKey {
 pub struct PairedDiagnosis {
     /// Index of the connection in the first and in the second capture.
     pub indices: [usize; 2],
-    /// Index of the capture nearer to the sender of the data.
+    /// Index of the capture that the diagnosis is of: the one nearer to the sender of the data, unless
+    /// only the other shows how long the handshake took.
     ///
     /// Packet numbers of the diagnosis are those of this capture.
     pub near: usize,
@@ -117,17 +118,41 @@ pub fn diagnose_pairs(
         let between = CapturePair::new(seen[near], seen[far], sender, context.segments.octets)?;
         let other = captures[far].connections().at(indices[far])?;
         let mut diagnosis = watcher.diagnose_with(index, other, &between)?;
+        let mut shown = near;
+        let has_syns = [near, far].iter().all(|place| {
+            let known = captures[*place].connections().connection(indices[*place]);
+            known.is_some_and(|known| {
+                Side::BOTH
+                    .iter()
+                    .all(|side| known.direction(*side).has_syn())
+            })
+        });
+        if let Some(own) = opened_earlier(other, &diagnosis).filter(|_| has_syns) {
+            diagnosis = Diagnosis {
+                joined: diagnosis.joined,
+                ..own
+            };
+            shown = far;
+        }
         if let Some(joined) = &mut diagnosis.joined {
             joined.push_str(&translations(captures, *indices, near));
         }
         Some(PairedDiagnosis {
             indices: *indices,
-            near,
+            near: shown,
             diagnosis,
             between: Some(between),
         })
     });
     Ok(joined.collect())
+}
+
+/// The diagnosis of the capture near the receiver by itself, if the connection was longer by a fifth
+/// there although both saw its SYNs: the first ones were lost on the way to the sender of the data.
+fn opened_earlier((watcher, index): (&Watcher, usize), near: &Diagnosis) -> Option<Diagnosis> {
+    let own = watcher.diagnose(index)?;
+    let is_longer = own.duration.as_secs_f64() >= 1.2 * near.duration.as_secs_f64();
+    (is_longer && !own.is_unsure()).then_some(own)
 }
 
 /// Whether the writer of a text left packets out.

@@ -54,6 +54,22 @@ fn connection_across_an_address_translation_is_one() {
 }
 
 #[test]
+fn syn_lost_between_two_captures_is_the_answer_of_both() {
+    for names in [
+        ["syn-lost-snd", "syn-lost-rcv"],
+        ["syn-lost-rcv", "syn-lost-snd"],
+    ] {
+        let analysis = read(&names);
+        let answer = analysis.answers().next().expect("a connection with data");
+        assert!(answer.is_joined);
+        let told = answer.diagnosis.answer();
+        let cause = told.cause.map(|cause| cause.id);
+        assert_eq!(cause, Some("connection-setup"), "{names:?}: {told:?}");
+        assert!(!told.is_unsure, "{told:?}");
+    }
+}
+
+#[test]
 fn losses_at_a_policer_have_one_count() {
     let analysis = read(&["policed-snd", "policed-rcv"]);
     let answer = analysis.answers().next().expect("a connection with data");
