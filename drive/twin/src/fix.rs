@@ -91,7 +91,8 @@ pub struct Fix {
     pub is_worth: bool,
 }
 
-/// Changes that would help a transfer, those with the highest predicted goodput first.
+/// Changes that would help a transfer: those with the highest predicted goodput first, unsure ones
+/// last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FixPlan {
     /// Goodput of the transfer in bit/s.
@@ -145,6 +146,12 @@ impl Fix {
             .map(|prediction| prediction.limit)
     }
 
+    /// Whether the evidence does not decide what it brings.
+    fn is_unsure(&self) -> bool {
+        let prediction = self.prediction.as_ref();
+        prediction.is_ok_and(|prediction| prediction.certainty == Certainty::Unsure)
+    }
+
     /// Predicted goodput; zero if unknown.
     fn goodput(&self) -> f64 {
         self.prediction
@@ -189,7 +196,7 @@ impl Evidence<'_> {
         fixes.extend(everything.clone().filter(|fix| fix.is_worth && !has_worth));
         fixes.extend(self.elsewhere(&model, &fixes));
         fixes.sort_by(|a, b| {
-            let order = |fix: &Fix| (fix.is_worth, fix.goodput());
+            let order = |fix: &Fix| (fix.is_worth, !fix.is_unsure(), fix.goodput());
             order(b)
                 .partial_cmp(&order(a))
                 .unwrap_or(std::cmp::Ordering::Equal)

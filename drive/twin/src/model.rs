@@ -475,6 +475,12 @@ impl Model {
         }
     }
 
+    /// Whether loss recovery has selective acknowledgments.
+    #[must_use]
+    pub fn has_sack(&self) -> bool {
+        !self.others.iter().any(|text| text == WITHOUT_SACK)
+    }
+
     /// Cause of the lowest limit.
     #[must_use]
     pub fn first_limit(&self) -> Option<&'static str> {

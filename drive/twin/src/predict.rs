@@ -233,8 +233,11 @@ impl Model {
         let cpu = self.host.map(|(cause, _)| cause);
         let cpu =
             cpu.filter(|cause| matches!(*cause, "sender-cpu-limited" | "receiver-cpu-limited"));
+        // Recovery without SACK depends on which packets of a window are lost.
+        let has_other_recovery = self.has_sack() != after.has_sack();
         self.unknown_cause()
             .or((is_policed && has_other_bursts).then_some("policer"))
+            .or(has_other_recovery.then_some("random-loss"))
             .or(cpu.filter(|_| self.mss != after.mss))
     }
 

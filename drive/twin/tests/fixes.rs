@@ -4,17 +4,22 @@ mod captured;
 
 use captured::captured;
 use gigatcp_doctor::Direction;
-use gigatcp_doctor::facts::{HostFacts, Route, RouteMetrics};
+use gigatcp_doctor::facts::{HostFacts, Interface, Qdisc, Route, RouteMetrics};
 use gigatcp_twin::model::Estimate;
-use gigatcp_twin::{Evidence, Fix, FixPlan, Place, Transfer};
+use gigatcp_twin::{Certainty, Evidence, Fix, FixPlan, Place, Transfer};
 
 /// Payload rate of a path of 40 Mbit/s.
 const PATH: f64 = 37.7e6;
 
 /// A transfer over 40 Mbit/s and 40 ms, with further keys of sender and receiver.
 fn transfer(sender: &str, receiver: &str) -> Transfer {
+    queued("200 packets", sender, receiver)
+}
+
+/// The same with a queue of this length.
+fn queued(queue: &str, sender: &str, receiver: &str) -> Transfer {
     let plan = format!(
-        "name = \"transfer\"\n[path]\nrate = \"40 Mbit/s\"\nrtt = \"40 ms\"\nqueue = \"200 packets\"\n\
+        "name = \"transfer\"\n[path]\nrate = \"40 Mbit/s\"\nrtt = \"40 ms\"\nqueue = \"{queue}\"\n\
          [sender]\nprofile = \"linux-6.18\"\n{sender}\n[receiver]\nprofile = \"linux-6.18\"\n{receiver}\n\
          [[flow]]\ncongestion_control = \"cubic-linux\"\nduration = \"5 s\"\n"
     );
@@ -198,4 +203,61 @@ fn control_that_the_kernel_lacks_is_named_and_not_tried() {
         .find(|fix| fix.ids == ["congestion-control"]);
     let fix = lacking.expect("a change of the control");
     assert!(fix.lacks.is_some() && !fix.can_be_tried(), "{fix:?}");
+}
+
+#[test]
+fn burst_of_this_hosts_bucket_shows_what_the_path_carries_without_it() {
+    let shaped = queued("5000 packets", "", "");
+    let mut facts = host(&[]);
+    facts.interface = Some(Interface {
+        name: "eth0".into(),
+        ..Interface::default()
+    });
+    facts.qdiscs = Some(vec![Qdisc {
+        kind: "tbf".into(),
+        handle: "8001:".into(),
+        parent: "root".into(),
+        rate_bps: Some(40_000_000),
+        burst_bytes: Some(30_000),
+        limit_bytes: Some(100_000),
+        ..Qdisc::default()
+    }]);
+    let evidence = Evidence {
+        transfer: &shaped,
+        host: Some((&facts, Direction::Send)),
+        capacity: Some(Estimate::about(PATH, 0.02)),
+        within_burst: Some(2.0 * PATH),
+        wanted: None,
+    };
+    let plan = evidence.plan().expect("a plan");
+    let fix = first(&plan);
+    assert_eq!(fix.ids, ["qdisc-rate"], "{plan:#?}");
+    let prediction = fix.prediction.as_ref().expect("a prediction");
+    assert_eq!(prediction.certainty, Certainty::Number, "{prediction:?}");
+    assert!(
+        (1.6 * PATH..2.1 * PATH).contains(&predicted(fix)),
+        "{prediction:?}"
+    );
+}
+
+#[test]
+fn buffer_that_the_programs_requested_is_advice_for_them() {
+    let mut slow = transfer("", "buffer = \"30000 B\"");
+    slow.sets_buffers = Some(true);
+    let plan = plan(&slow, &host(&[]), Direction::Send);
+    let fix = first(&plan);
+    assert_eq!(fix.place, Place::Program);
+    assert!(fix.steps[0].command.contains("SO_RCVBUF"), "{fix:?}");
+}
+
+#[test]
+fn windows_that_only_this_host_would_scale_are_advice_for_the_other_one() {
+    let slow = transfer("window_scaling = false", "");
+    let plan = plan(&slow, &host(&[]), Direction::Receive);
+    let fix = first(&plan);
+    assert_eq!(fix.place, Place::Far);
+    assert_eq!(
+        fix.steps[0].command,
+        "sysctl -w net.ipv4.tcp_window_scaling='1'"
+    );
 }
