@@ -5,7 +5,8 @@
 //! listed as not run. The statements of `gigatcp doctor` are compared with tests in network
 //! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
 //! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
-//! their windows with Linux's code in ns-2; `--ndt7` runs the tester against M-Lab's server.
+//! their windows with Linux's code in ns-2; `--bpf` five of them with BPF objects in this kernel;
+//! `--ndt7` runs the tester against M-Lab's server.
 //! Property tests, which CI runs with a fixed seed, draw new cases; `--properties` runs only
 //! them. Sweeps of the Python module run on dask, MPI and Ray. `--agents` makes transfers with a
 //! fault and healthy ones, and grades what a script of three calls of `gigatcp mcp` concludes;
@@ -60,6 +61,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--ns2") {
         return ns2();
     }
+    if has("--bpf") {
+        return bpf();
+    }
     if has("--ndt7") {
         return ndt::run();
     }
@@ -89,6 +93,13 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         ns2()?;
     } else {
         println!("not run: windows compared with ns-2 (Debian: apt install ns2)");
+    }
+    if process::has(CLANG) {
+        bpf()?;
+    } else {
+        println!(
+            "not run: congestion controls as BPF objects (Debian: apt install {BPF_PACKAGES})"
+        );
     }
     ndt::run()?;
     let Some(directory) = directory else {
@@ -176,6 +187,34 @@ fn responses() -> Result<(), Failed> {
 /// Compares the windows of the congestion controls with those of Linux's code in ns-2.
 fn ns2() -> Result<(), Failed> {
     kept("gigatcp-sim", "ns2")
+}
+
+/// Compiler of BPF objects.
+const CLANG: &str = "clang-16";
+const BPF_PACKAGES: &str = "clang-16 libbpf-dev libelf-dev zlib1g-dev";
+
+/// Compiles the congestion controls of `proof/bpf`, and compares them in the kernel with those of the
+/// engine. Requires root.
+fn bpf() -> Result<(), Failed> {
+    println!("\n== BPF objects");
+    let objects = process::target().join("bpf");
+    std::fs::create_dir_all(&objects).map_err(|error| Failed::Usage(error.to_string()))?;
+    // Where Debian has <asm/types.h>.
+    let headers = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    for law in ["scalable", "highspeed", "htcp", "westwood", "dctcp"] {
+        let mut compile = Command::new(CLANG);
+        compile.args(["-g", "-O2", "-Wall", "-Werror", "-target", "bpf"]);
+        compile.args(["-D__TARGET_ARCH_x86", "-I", &headers, "-c"]);
+        compile.arg(top().join(format!("proof/bpf/{law}.bpf.c")));
+        compile.arg("-o").arg(objects.join(format!("{law}.bpf.o")));
+        process::succeed(compile)?;
+    }
+    let mut build = process::cargo(&["build", "--quiet", "--release", "--package", "gigatcp-run"]);
+    build.args(["--features", "bpf", "--example", "bpf_twins"]);
+    process::succeed(build)?;
+    let mut compare = Command::new(process::target().join("release/examples/bpf_twins"));
+    compare.arg(objects);
+    keep("bpf", compare)
 }
 
 /// Runs an example and stores its output in `proof/results/`, under its name.

@@ -250,6 +250,12 @@ impl<'a> Findings<'a> {
         self.files.ok_or_else(nobody)?.read(name)
     }
 
+    /// Returns the path of a file that the plan names.
+    pub(crate) fn locate(&self, name: &str) -> Result<String, String> {
+        let nobody = || "this caller reads no files".to_owned();
+        self.files.ok_or_else(nobody)?.locate(name)
+    }
+
     /// Returns all distinct findings, in the order of their places.
     pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();

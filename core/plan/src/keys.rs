@@ -137,7 +137,9 @@ impl fmt::Display for Kind {
             Kind::Profile => write_words(f, Profile::ALL.iter().map(|profile| profile.name)),
             Kind::Congestion => {
                 write_words(f, congestion::entries().map(|entry| entry.name))?;
-                f.write_str("; with sender.stack = \"kernel\" any that the kernel has")
+                f.write_str(
+                    "; with sender.stack = \"kernel\" any that the kernel has, or \"bpf:FILE.o\"",
+                )
             }
             Kind::Table(heading) => write!(f, "a table, see {heading}"),
             Kind::Tables(heading) => write!(f, "one or more tables, see {heading}"),

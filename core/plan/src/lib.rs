@@ -76,6 +76,13 @@ pub trait Files {
     ///
     /// The reason in words, if the file cannot be read.
     fn read(&self, name: &str) -> Result<String, String>;
+
+    /// Returns the path of a file that is read by what runs the plan.
+    ///
+    /// The reason in words, if there is none.
+    fn locate(&self, _name: &str) -> Result<String, String> {
+        Err("here no files are read".to_owned())
+    }
 }
 
 /// Implementation of [`Files`] that reads no files: a plan that names one is rejected.

@@ -345,6 +345,13 @@ pub enum Control {
     Engine(&'static Entry),
     /// A control of the kernel, by the kernel's name for it.
     Kernel(String),
+    /// A BPF object that the kernel loads for the run.
+    Bpf {
+        /// Its name in the plan, `bpf:FILE.o`.
+        name: String,
+        /// Path of the object.
+        object: String,
+    },
 }
 
 impl Control {
@@ -352,7 +359,7 @@ impl Control {
     pub fn name(&self) -> &str {
         match self {
             Self::Engine(entry) => entry.name,
-            Self::Kernel(name) => name,
+            Self::Kernel(name) | Self::Bpf { name, .. } => name,
         }
     }
 
@@ -361,7 +368,9 @@ impl Control {
     pub fn of_engine(&self) -> &'static Entry {
         match self {
             Self::Engine(entry) => entry,
-            Self::Kernel(name) => congestion::find(name).unwrap_or(&REGISTRY[0]),
+            Self::Kernel(name) | Self::Bpf { name, .. } => {
+                congestion::find(name).unwrap_or(&REGISTRY[0])
+            }
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | `namespace.rs` | a network namespace that ends with its owner |
 //! | `orphans.rs` | ends connections without an owner |
 //! | `batch.rs` | several packets written by one system call |
+//! | `bpf_control.rs` | a congestion control as a BPF object (feature `bpf`) |
 //! | `datagrams.rs` | several datagrams by one system call; bytes discarded in the kernel |
 //! | `write_outcomes.rs` | outcome of packets written to a device |
 //! | `control_data.rs` | control data of received messages |
@@ -51,6 +52,8 @@
 
 pub mod address;
 pub mod batch;
+#[cfg(feature = "bpf")]
+pub mod bpf_control;
 pub mod clock;
 pub mod control_data;
 mod cpu_latency;

@@ -1,7 +1,7 @@
 //! Files that a plan names, relative to its directory.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gigatcp_plan::Files;
 
@@ -12,18 +12,32 @@ const LARGEST: u64 = 2 << 30;
 #[derive(Clone, Copy, Debug)]
 pub struct PlanDirectory<'a>(pub &'a Path);
 
-impl Files for PlanDirectory<'_> {
-    fn read(&self, name: &str) -> Result<String, String> {
-        // In the directory of a stored run, a file has its name without directories.
+impl PlanDirectory<'_> {
+    /// In the directory of a stored run, a file has its name without directories.
+    fn path(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
         let alone = Path::new(name).file_name().map(|name| self.0.join(name));
-        let path = alone
+        alone
             .filter(|alone| !path.exists() && alone.exists())
-            .unwrap_or(path);
+            .unwrap_or(path)
+    }
+}
+
+impl Files for PlanDirectory<'_> {
+    fn read(&self, name: &str) -> Result<String, String> {
+        let path = self.path(name);
         let size = fs::metadata(&path).map(|about| about.len());
         if size.is_ok_and(|size| size > LARGEST) {
             return Err(format!("it is larger than {} MiB", LARGEST >> 20));
         }
         fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn locate(&self, name: &str) -> Result<String, String> {
+        let path = self.path(name);
+        let found =
+            fs::canonicalize(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = found.into_os_string().into_string();
+        text.map_err(|_| "its path is no UTF-8".to_owned())
     }
 }

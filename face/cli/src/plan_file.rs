@@ -121,6 +121,13 @@ impl Files for PlanFile {
         named.insert(name.to_owned(), text.clone());
         Ok(text)
     }
+
+    fn locate(&self, name: &str) -> Result<String, String> {
+        match &self.place {
+            Place::Directory(directory) => PlanDirectory(directory).locate(name),
+            Place::BuiltIn(_) => Err("it is not built in".to_owned()),
+        }
+    }
 }
 
 /// Meaning of a name on the command line.

@@ -40,6 +40,10 @@ impl Files for Recorded<'_> {
         named.insert(name.to_owned(), text.clone());
         Ok(text)
     }
+
+    fn locate(&self, name: &str) -> Result<String, String> {
+        self.files.locate(name)
+    }
 }
 
 impl Plan {

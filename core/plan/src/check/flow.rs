@@ -392,6 +392,10 @@ fn supply(reader: &Reader) -> Option<Supply> {
 
 fn control(reader: &Reader, kernel_sends: bool, profile: &Profile) -> Option<Control> {
     let key = "congestion_control";
+    let object = reader.text(key).filter(|name| name.starts_with(BPF));
+    if let Some(name) = object {
+        return bpf(reader, kernel_sends, name);
+    }
     if kernel_sends {
         let name = reader.text(key).unwrap_or_else(|| CONTROL.into());
         if !is_name_of_kernel(&name) {
@@ -407,6 +411,28 @@ fn control(reader: &Reader, kernel_sends: bool, profile: &Profile) -> Option<Con
     let named = reader.choice(key, "congestion control", names, congestion::find);
     let control = named.or_else(|| congestion::find(profile.congestion.default_control));
     control.or(REGISTRY.first()).map(Control::Engine)
+}
+
+/// Prefix of the file of a BPF object.
+const BPF: &str = "bpf:";
+
+fn bpf(reader: &Reader, kernel_sends: bool, name: String) -> Option<Control> {
+    let place = reader.place_of_value("congestion_control");
+    if !kernel_sends {
+        Diagnostic::error(place, "a BPF object runs in a kernel only")
+            .label("the engine sends here")
+            .hint("sender.stack = \"kernel\", and `run --on live`")
+            .report(reader.findings());
+        return None;
+    }
+    let object = reader.findings().locate(&name[BPF.len()..]);
+    let object = object.inspect_err(|why| {
+        Diagnostic::error(place, format!("there is no BPF object: {why}"))
+            .label("`bpf:` and the path of an object, relative to the directory of the plan")
+            .report(reader.findings());
+    });
+    let object = object.ok()?;
+    Some(Control::Bpf { name, object })
 }
 
 /// Returns whether Linux could have a control with that name (`TCP_CA_NAME_MAX`).

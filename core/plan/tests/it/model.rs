@@ -1,7 +1,7 @@
 //! Checked plans: defaults, expansion, units.
 
 use gigatcp_path::{AckFilter, HopConfig, LossModel, Yellow};
-use gigatcp_plan::{Control, Plan, Scenario, Stop, parse};
+use gigatcp_plan::{Control, Files, Plan, Scenario, Stop, parse, parse_with};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::{Bytes, Duration, Rate};
@@ -549,4 +549,37 @@ fn a_kernel_that_sends_is_asked_for_any_control_by_its_own_name() {
     for name in ["", "with space", "sixteen-letters-"] {
         assert!(named(kernel, name).is_err(), "{name}");
     }
+}
+
+#[test]
+fn a_bpf_object_is_for_a_kernel_that_sends_and_must_be_there() {
+    struct Objects;
+    impl Files for Objects {
+        fn read(&self, _name: &str) -> Result<String, String> {
+            Err("no text".to_owned())
+        }
+
+        fn locate(&self, name: &str) -> Result<String, String> {
+            match name {
+                "mine.o" => Ok("/plans/mine.o".to_owned()),
+                _ => Err("it is not there".to_owned()),
+            }
+        }
+    }
+    let named = |sender: &str, file: &str| {
+        let text = format!(
+            "name = \"x\"\npath = {{ rate = \"1 Gbit/s\", rtt = \"20 ms\" }}\n{sender}\n\
+             [flow]\ncongestion_control = \"bpf:{file}\"\n"
+        );
+        parse_with("p", text.as_bytes(), &[], &Objects).map_err(|findings| findings.to_string())
+    };
+    let kernel = "[sender]\nstack = \"kernel\"";
+    let plan = named(kernel, "mine.o").unwrap_or_else(|findings| panic!("{findings}"));
+    let control = &plan.series[0].scenario.flows[0].congestion;
+    assert_eq!(control.name(), "bpf:mine.o");
+    assert!(matches!(control, Control::Bpf { object, .. } if object == "/plans/mine.o"));
+    let absent = named(kernel, "other.o").expect_err("no such file");
+    assert!(absent.contains("it is not there"), "{absent}");
+    let engine = named("", "mine.o").expect_err("the engine runs no objects");
+    assert!(engine.contains("in a kernel only"), "{engine}");
 }

@@ -19,6 +19,7 @@
 //! | `account.rs` | time attribution of each sender |
 //! | `outcome.rs` | conversion of results to a record |
 //! | `kernel_negotiation.rs` | options of a kernel's sockets: requested, granted, in effect |
+//! | `bpf.rs` | congestion controls that the kernel loads for the run |
 //! | `settings.rs` | settings of the plan that a kernel has too |
 //! | `unsupported.rs` | parts of a plan that real time does not support |
 //! | `capture.rs` | captures packets at one end of the path into a file |
@@ -29,6 +30,7 @@
 //! connection, tens of microseconds after the kernel.
 
 mod account;
+mod bpf;
 pub mod capture;
 mod end;
 mod flow;
@@ -72,6 +74,9 @@ pub enum LiveError {
     /// The path could not be created, or stopped.
     #[error(transparent)]
     Path(#[from] EmulatorError),
+    /// A congestion control could not be loaded.
+    #[error("the congestion control {0}")]
+    Bpf(String),
     /// The kernel refused an option of a socket.
     #[error(transparent)]
     Socket(#[from] MeterError),
@@ -131,11 +136,13 @@ pub(crate) fn run(
 ) -> Result<SeriesRecord, LiveError> {
     let started = series.with_starts(seed);
     // Anything other than one path was refused before.
+    let mut scenario = started
+        .scenario
+        .as_path()
+        .unwrap_or_else(|| started.scenario.clone());
+    let _loaded = bpf::load(&mut scenario)?;
     let series = &Series {
-        scenario: started
-            .scenario
-            .as_path()
-            .unwrap_or_else(|| started.scenario.clone()),
+        scenario,
         ..started.into_owned()
     };
     let scenario = &series.scenario;

@@ -2,7 +2,7 @@
 //! leaving them out would change the plan.
 
 use gigatcp_path::{CpuCosts, HopConfig, Picoseconds};
-use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stack};
+use gigatcp_plan::{Control, Flow, Host, Plan, Scenario, Series, Stack};
 use gigatcp_tcp::congestion::SlowStart;
 
 use super::settings::{self, kernel_name};
@@ -66,6 +66,18 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
         );
         return no(&what, IN_VIRTUAL_TIME);
     }
+    let is_object = |flow: &&Flow| matches!(flow.congestion, Control::Bpf { .. });
+    if let Some(flow) = flows.iter().find(is_object)
+        && !cfg!(feature = "bpf")
+    {
+        return no(
+            &format!(
+                "this build loads no BPF objects such as {}",
+                flow.congestion.name()
+            ),
+            "`cargo install gigatcp --features bpf` (headers: apt install libelf-dev zlib1g-dev)",
+        );
+    }
     missing_control_refusal(&series.name, scenario)
 }
 
@@ -114,7 +126,8 @@ const ENGINES_OWN: [&str; 13] = [
 fn missing_control<'a>(scenario: &'a Scenario, known: &[String]) -> Option<&'a str> {
     let sends = scenario.sender.stack == Stack::Kernel;
     let receives = scenario.receiver.stack == Stack::Kernel;
-    let wanted = scenario.flows.iter().map(kernel_name);
+    let is_named = |flow: &&Flow| !matches!(flow.congestion, Control::Bpf { .. });
+    let wanted = scenario.flows.iter().filter(is_named).map(kernel_name);
     let mut needed = wanted.filter(|name| sends || receives && *name == "dctcp");
     needed.find(|name| !known.iter().any(|known| known == name))
 }

@@ -403,7 +403,8 @@ fn controls_text(some: &[Control], is_full: bool) -> String {
     };
     let cells: Vec<_> = some.iter().flat_map(lines).collect();
     let note = if is_full {
-        "With sender.stack = \"kernel\", live: any that the kernel has.\n".to_owned()
+        "With sender.stack = \"kernel\", live: any that the kernel has, and BPF objects (bpf:FILE.o).\n"
+            .to_owned()
     } else {
         format!(
             "{} congestion controls, and `fixed`: none. `gigatcp list controls NAME` says more\n",
