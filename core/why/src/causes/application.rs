@@ -26,7 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
     features: &[
         SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
     ],
-    leads_from: Some(0.66),
+    leads_from: Some(0.45),
     ..Cause::explained_by(explain)
 };
 
