@@ -50,6 +50,11 @@ impl Xcp {
 
 impl Law for Xcp {
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
+        debug_assert!(
+            self.reply_rounds <= MAX_SILENT_ROUNDS + 1,
+            "a reply holds for {MAX_SILENT_ROUNDS} rounds after its own: {}",
+            self.reply_rounds
+        );
         self.reply_rounds -= u8::from(ack.round_end && self.routers_reply());
         self.is_sated = !ack.cwnd_limited;
     }
