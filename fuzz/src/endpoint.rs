@@ -70,8 +70,8 @@ impl Network {
         let addresses = match choices.one_in(2) {
             true => ["10.0.0.1", "10.0.0.2"],
             false => ["2001:db8::1", "2001:db8::2"],
-        };
-        let addresses = addresses.map(|text| text.parse().expect("an address"));
+        }
+        .map(|text| text.parse().expect("an address"));
         let profile = choices.pick(&[
             Profile::MODERN,
             Profile::LINUX_6_18,
@@ -229,10 +229,10 @@ impl Network {
 
     fn arrive(&mut self, to: usize, packet: &[u8]) {
         if let Ok((ip, segment)) = decode_packet(packet) {
-            let segment = segment.map_payload(Bytes::copy_from_slice);
+            let owned = segment.map_payload(Bytes::copy_from_slice);
             self.hosts[to]
                 .endpoint
-                .handle_segment(self.now, ip.endpoints, segment);
+                .handle_segment(self.now, ip.endpoints, owned);
         }
     }
 

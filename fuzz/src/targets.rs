@@ -49,12 +49,12 @@ fn packet(octets: &[u8]) {
     let Ok((header, segment)) = decode_packet(octets) else {
         return;
     };
-    let segment = segment.map_payload(Bytes::copy_from_slice);
+    let first = segment.map_payload(Bytes::copy_from_slice);
     let mut written = Vec::new();
-    append_packet(&header, &segment, &mut written).expect("what was read can be written");
+    append_packet(&header, &first, &mut written).expect("what was read can be written");
     let (_, again) = decode_packet(&written).expect("what was written can be read");
-    let again = again.map_payload(Bytes::copy_from_slice);
-    assert_eq!(again, segment, "read, written and read again");
+    let second = again.map_payload(Bytes::copy_from_slice);
+    assert_eq!(second, first, "read, written and read again");
 }
 
 /// Feeds TCP options in a valid packet. So the checksum does not reject every mutation.

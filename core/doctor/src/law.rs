@@ -56,33 +56,28 @@ pub const UNSCALED_WINDOW: u64 = 65_535;
 pub const SUPER_PACKET: u64 = 65_536;
 
 /// Returns the fraction of a link's bits that is payload of segments of `mss` bytes.
-#[must_use]
 pub fn payload_share(mss: Bytes) -> f64 {
     let payload = mss.as_u64() as f64;
     payload / (payload + (HEADERS + FRAMING) as f64)
 }
 
 /// Returns the payload rate of a queueing discipline of `rate`.
-#[must_use]
 pub fn shaped_rate(rate: Rate, mss: Bytes) -> Rate {
     let payload = mss.as_u64() as f64;
     scaled(rate, payload / (payload + (HEADERS + LINK_HEADER) as f64))
 }
 
 /// Returns the payload rate of a link of `rate`.
-#[must_use]
 pub fn payload_rate(rate: Rate, mss: Bytes) -> Rate {
     scaled(rate, payload_share(mss))
 }
 
 /// Returns the MSS on a link with this MTU, with timestamps.
-#[must_use]
 pub fn mss_of(mtu: u64) -> Bytes {
     Bytes::new(mtu.saturating_sub(HEADERS).max(1))
 }
 
 /// Returns `rate` times `share`.
-#[must_use]
 pub fn scaled(rate: Rate, share: f64) -> Rate {
     Rate::from_bps((rate.as_bps() as f64 * share) as u64)
 }
@@ -92,7 +87,6 @@ pub fn scaled(rate: Rate, share: f64) -> Rate {
 /// Before 6.6 `tcp_adv_win_scale` sets it: 1 - 2^-n, or 2^n for n <= 0. Later kernels measure
 /// the share from the packets that arrive: 0.60 to 0.63 with single segments of 1448 bytes (Linux
 /// 6.18). Super-packets, which only a sender on the same machine delivers whole, give 0.89.
-#[must_use]
 pub fn window_share(facts: &HostFacts) -> f64 {
     if is_share_measured(facts) {
         return 0.63;
@@ -107,26 +101,22 @@ pub fn window_share(facts: &HostFacts) -> f64 {
 ///
 /// A program is woken when two thirds of the buffer are in use. Linux then accepts data until the
 /// buffer is full, at least a super-packet. The result is the mean of both bounds.
-#[must_use]
 pub fn send_window(buffer: u64) -> Bytes {
     Bytes::new((buffer - buffer / 3).saturating_add(send_burst(buffer) / 2))
 }
 
 /// Returns the bytes that a write adds to a full send buffer once it goes on.
-#[must_use]
 pub fn send_burst(buffer: u64) -> u64 {
     (buffer / 3).max(SUPER_PACKET)
 }
 
 /// Whether the kernel measures which share of a receive buffer is window.
-#[must_use]
 pub fn is_share_measured(facts: &HostFacts) -> bool {
     facts.is_kernel_from(6, 6).unwrap_or(true)
 }
 
 /// Returns the initial window of a receive buffer if it limits a sender's first flight. That is, if
 /// it is below the initial window of RFC 6928: ten segments, 14600 bytes at most.
-#[must_use]
 pub fn first_flight(buffer: u64, facts: &HostFacts, path: &Path) -> Option<Bytes> {
     let window = share_of(buffer, window_share(facts));
     (window.as_u64() < path.mss.as_u64().saturating_mul(INITIAL_WINDOW).min(14_600))
@@ -140,13 +130,11 @@ fn power_of_two(power: i32) -> f64 {
 }
 
 /// Returns `amount` bytes times `share`.
-#[must_use]
 pub fn share_of(amount: u64, share: f64) -> Bytes {
     Bytes::new((amount as f64 * share) as u64)
 }
 
 /// Returns the congestion control to the destination: the route's, else the system's.
-#[must_use]
 pub fn control(facts: &HostFacts) -> Option<alloc::string::String> {
     let of_route = facts.metrics().congctl;
     of_route.or_else(|| {
@@ -159,7 +147,6 @@ pub fn control(facts: &HostFacts) -> Option<alloc::string::String> {
 /// Returns the rate of a congestion control at loss probability `p`. `None` for controls whose
 /// response to loss has no known law, and for BBR, which does not reduce its rate for isolated
 /// losses.
-#[must_use]
 pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> {
     // Linux grows the window by the bytes acknowledged, whatever the number of ACKs.
     let reno = mathis::rate(MathisConstant::RandomEverySegment, path.mss, path.rtt, p);
@@ -175,14 +162,12 @@ pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> 
 }
 
 /// Returns the fraction of its window that a congestion control keeps at a loss.
-#[must_use]
 pub fn beta(control: &str) -> f64 {
     if control == "reno" { 0.5 } else { 0.7 }
 }
 
 /// Returns the packet size that the stack passes to an interface at the path's rate. That is a
 /// millisecond of data, at least two segments, at most a super-packet.
-#[must_use]
 pub fn handed_down(facts: &HostFacts, path: &Path) -> u64 {
     let mss = path.mss.as_u64().max(1);
     let card = facts.interface.as_ref();
@@ -198,7 +183,6 @@ pub const PACING_SHIFT: u32 = 10;
 
 /// Returns the RTTs that slow start loses if it begins at `initial` segments. Compared with ten
 /// segments (RFC 6928), it is one RTT per doubling.
-#[must_use]
 pub fn late_rounds(initial: u64) -> f64 {
     libm::log2(INITIAL_WINDOW as f64 / initial.max(1) as f64).max(0.0)
 }
@@ -208,7 +192,6 @@ pub fn late_rounds(initial: u64) -> f64 {
 /// Linux raises the window by two segments for each one received, so it triples each RTT until it
 /// exceeds the sender's window. Until then the sender's window grows only if more than half of it
 /// is in use (RFC 7661).
-#[must_use]
 pub fn late_rounds_of_receiver(initial: u64) -> f64 {
     let (mut window, mut cwnd) = (initial.max(1) as f64, INITIAL_WINDOW as f64);
     let mut usual = cwnd;
@@ -223,7 +206,6 @@ pub fn late_rounds_of_receiver(initial: u64) -> f64 {
 }
 
 /// Returns the rate at which a ring of `descriptors` overflows during `pause`.
-#[must_use]
 pub fn ring_rate(descriptors: u64, mss: Bytes, pause: Duration) -> Rate {
     Rate::from_amount(Bytes::new(descriptors.saturating_mul(mss.as_u64())), pause)
 }
@@ -239,7 +221,6 @@ pub struct Work {
 
 impl Work {
     /// Returns the work of sending with the enabled offloads.
-    #[must_use]
     pub fn of_sender(facts: &HostFacts) -> Self {
         let card = facts.interface.as_ref();
         let offloads = card.and_then(|card| card.offloads).unwrap_or_default();
@@ -258,7 +239,6 @@ impl Work {
     }
 
     /// Returns the work of receiving with the enabled offloads.
-    #[must_use]
     pub fn of_receiver(facts: &HostFacts) -> Self {
         let card = facts.interface.as_ref();
         let offloads = card.and_then(|card| card.offloads).unwrap_or_default();
@@ -274,7 +254,6 @@ impl Work {
     }
 
     /// Returns the costlier of both directions.
-    #[must_use]
     pub fn of_host(facts: &HostFacts) -> Self {
         let [sender, receiver] = [Self::of_sender(facts), Self::of_receiver(facts)];
         let mss = Bytes::new(1448);
@@ -286,7 +265,6 @@ impl Work {
     }
 
     /// Returns the rate at which one core is saturated.
-    #[must_use]
     pub fn core_rate(self, mss: Bytes) -> Rate {
         let bytes = mss.as_u64() as f64;
         let nanos = self.per_segment.as_nanos() as f64 + bytes * self.per_byte_ns;

@@ -16,13 +16,11 @@ pub enum Direction {
 
 impl Direction {
     /// Whether a finding for `other` concerns this direction.
-    #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self == other || self == Self::Both || other == Self::Both
     }
 
     /// Returns its name in output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -49,26 +47,22 @@ pub struct Path {
 
 impl Path {
     /// Returns the bandwidth-delay product.
-    #[must_use]
     pub fn bdp(&self) -> Bytes {
         bdp::bandwidth_delay_product(self.rate, self.rtt)
     }
 
     /// Returns the bandwidth-delay product in segments.
-    #[must_use]
     pub fn segments(&self) -> f64 {
         bdp::window_in_segments(self.rate, self.rtt, self.mss)
     }
 
     /// Returns the rate that `window` bytes in flight allow, if below the path's rate.
-    #[must_use]
     pub fn limit_of_window(&self, window: Bytes) -> Option<Rate> {
         let is_limited = !self.rtt.is_zero() && window < self.bdp();
         is_limited.then(|| bdp::window_limited_rate(window, self.rtt))
     }
 
     /// Returns `ceiling`, if it is below the rate of the path.
-    #[must_use]
     pub fn limit(&self, ceiling: Rate) -> Option<Rate> {
         (ceiling < self.rate).then_some(ceiling)
     }

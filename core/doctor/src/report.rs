@@ -48,7 +48,6 @@ pub struct Report {
 impl Report {
     /// Returns the commands that change unconditional findings, or conditional ones. Each occurs
     /// once, in the order of the findings.
-    #[must_use]
     pub fn fixes(&self, is_conditional: bool) -> Vec<&str> {
         let findings = self.findings.iter().map(|found| &found.finding);
         let wanted = findings.filter(|finding| finding.only_if.is_some() == is_conditional);
@@ -59,14 +58,12 @@ impl Report {
     }
 
     /// Returns commands that restore the values read, each once, in the order of the findings.
-    #[must_use]
     pub fn undos(&self) -> Vec<&str> {
         let commands = self.findings.iter();
         distinct(commands.filter_map(|found| found.finding.change.undo.as_deref()))
     }
 
     /// Returns the first change to make; `None` if no finding always limits.
-    #[must_use]
     pub fn advice(&self, path: &Path) -> Option<Advice<'_>> {
         let mut always = self.findings.iter().filter(|found| found.is_certain());
         let first = always.next()?;
@@ -107,7 +104,6 @@ pub struct Advice<'a> {
 
 impl Advice<'_> {
     /// Returns the commands, each once.
-    #[must_use]
     pub fn fixes(&self) -> Vec<&str> {
         let changes = self.findings.iter().map(|found| &found.finding.change);
         let commands = changes.filter(|change| change.is_command);
@@ -120,14 +116,12 @@ const TOLERANCE: f64 = 0.2;
 
 impl CostedFinding {
     /// Whether it always limits, and to a known rate.
-    #[must_use]
     pub fn is_certain(&self) -> bool {
         self.cost.is_some() && self.finding.only_if.is_none()
     }
 }
 
 /// Applies every rule.
-#[must_use]
 pub fn examine(facts: &HostFacts, path: &Path) -> Report {
     let mut findings: Vec<CostedFinding> = RULES
         .iter()

@@ -5,7 +5,6 @@ use alloc::string::String;
 /// Quotes `text` as one word of a shell (`sh -c`), if it has characters that the shell would read.
 ///
 /// Names of interfaces and control groups may have any, and commands run as root.
-#[must_use]
 pub fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._@:,+%=/-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

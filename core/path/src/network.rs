@@ -520,8 +520,10 @@ impl<T: Routed> Network<T> {
     #[inline(never)]
     fn forward(&mut self, at: Instant, link: usize, mut parcel: T) {
         if self.is_watched {
-            let parcel = parcel.clone();
-            let passed = Delivery { due: at, parcel };
+            let passed = Delivery {
+                due: at,
+                parcel: parcel.clone(),
+            };
             self.uncollected
                 .update(|uncollected| uncollected.passed.push_back(passed));
         }

@@ -1,6 +1,6 @@
 //! Requests of senders to the routers of their path, as routers see them.
 //!
-//! A packet carries its sender's request (XCP, RCP, Quick-Start). A queue discipline that is a
+//! A packet carries its sender's request (XCP, Quick-Start). A queue discipline that is a
 //! [`Router`] reads it on arrival and lowers it on departure. Quick-Start is independent of the
 //! discipline ([`HopConfig::quick_start`](crate::HopConfig::quick_start)). The position of the
 //! request in the packet is known only to its [`Parcel`](crate::Parcel).
@@ -30,8 +30,6 @@ pub enum RequestedValue {
         /// Requested change, in bytes.
         feedback: i64,
     },
-    /// A rate (RCP).
-    Rate(Rate),
     /// Initial rate, N of 40 kbit/s · 2^N (Quick-Start).
     Start(u8),
 }

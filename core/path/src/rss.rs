@@ -59,13 +59,8 @@ mod tests {
     use super::*;
 
     fn input(source: [u8; 4], destination: [u8; 4], ports: [u16; 2]) -> Vec<u8> {
-        let ports = ports.map(u16::to_be_bytes);
-        [
-            source,
-            destination,
-            [ports[0][0], ports[0][1], ports[1][0], ports[1][1]],
-        ]
-        .concat()
+        let ports = ports.map(u16::to_be_bytes).concat();
+        [&source[..], &destination, &ports].concat()
     }
 
     /// The verification suite for IPv4: addresses only, and with ports.

@@ -160,8 +160,11 @@ mod tests {
     #[test]
     fn schedules_that_go_nowhere_are_refused() {
         let check = |steps: &[u64], every| {
-            let steps = steps.iter().map(|at| (ms(*at), ())).collect();
-            Schedule { steps, every }.check()
+            Schedule {
+                steps: steps.iter().map(|at| (ms(*at), ())).collect(),
+                every,
+            }
+            .check()
         };
         assert_eq!(check(&[], None), Err(ConfigError::ScheduleEmpty));
         assert_eq!(check(&[5, 5], None), Err(ConfigError::ScheduleNotAscending));

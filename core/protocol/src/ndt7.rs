@@ -51,7 +51,6 @@ const FIRST_MESSAGE: u64 = 1 << 13;
 const SENT_PER_MESSAGE: u64 = 16;
 
 /// Returns the bytes of the next binary message after `sent` bytes: a power of two.
-#[must_use]
 pub fn message_size(sent: u64) -> usize {
     let part = (sent / SENT_PER_MESSAGE).clamp(FIRST_MESSAGE, MAX_MESSAGE as u64);
     1 << part.ilog2()
@@ -123,7 +122,6 @@ pub struct Measurement {
 
 impl Measurement {
     /// Reads a text message. `None`: it is too long, no JSON, or has no time.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         if text.len() > MAX_MEASUREMENT {
             return None;
@@ -133,8 +131,9 @@ impl Measurement {
         let elapsed = [tcp, app]
             .into_iter()
             .find_map(|part| part["ElapsedTime"].as_u64());
-        let known = WORDS.iter();
-        let known = known.filter_map(|(name, word)| Some((*word, tcp[*name].as_i64()?)));
+        let known = WORDS
+            .iter()
+            .filter_map(|(name, word)| Some((*word, tcp[*name].as_i64()?)));
         Some(Self {
             at: Instant::ZERO + Duration::from_nanos(elapsed?.saturating_mul(1000)),
             words: known.chain(packed(tcp)).collect(),
@@ -144,7 +143,6 @@ impl Measurement {
     }
 
     /// Returns the number of a word.
-    #[must_use]
     pub fn word(&self, name: &str) -> Option<u64> {
         let (_, number) = self.words.iter().find(|(word, _)| *word == name)?;
         u64::try_from(*number).ok()

@@ -113,7 +113,6 @@ pub struct Reflected {
 
 impl Reflected {
     /// Reads a datagram; `None` if it is too short.
-    #[must_use]
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let packet: &[u8; MIN_REFLECTED] = datagram.first_chunk()?;
         let number = |at: usize| {

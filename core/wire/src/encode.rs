@@ -7,8 +7,8 @@
 use crate::options::{MAX_OPTIONS_LEN, TIMESTAMPS_ALONE, aligned_start, option_kind};
 use crate::segment::FIXED_HEADER_LEN;
 use crate::{
-    Checksum, Endpoints, OptionLayout, Options, PayloadOctets, RouterRequest, Segment, Timestamps,
-    UserTimeout,
+    Checksum, Endpoints, OptionLayout, Options, PayloadOctets, RouterReply, RouterRequest, Segment,
+    Timestamps, UserTimeout,
 };
 
 const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + MAX_OPTIONS_LEN;
@@ -346,7 +346,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
         request.write_data(|octets| writer.put(octets));
     }
     if let Some(reply) = options.router_reply() {
-        writer.start(reply.kind(), reply.option_len());
+        writer.start(reply.kind(), RouterReply::OPTION_LEN);
         reply.write_data(|octets| writer.put(octets));
     }
     if let Some(option) = options.authentication() {

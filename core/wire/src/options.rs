@@ -383,9 +383,7 @@ impl Options {
         let mut len = rare.padding as usize;
         len += rare.user_timeout.is_some() as usize * UserTimeout::OPTION_LEN;
         len += rare.router_request.is_some() as usize * RouterRequest::OPTION_LEN;
-        if let Some(reply) = &rare.router_reply {
-            len += reply.option_len();
-        }
+        len += rare.router_reply.is_some() as usize * RouterReply::OPTION_LEN;
         if let Some(cookie) = &rare.fast_open {
             len += cookie.option_len().next_multiple_of(unit);
         }

@@ -1,30 +1,29 @@
 //! Options by which a sender sends requests to the routers of its path, and their replies.
 //!
-//! XCP (Katabi, Handley, Rohrs, SIGCOMM 2002) and RCP (Dukkipati, Kobayashi, Zhang-Shen,
-//! McKeown, IWQoS 2005) have a header of their own between IP and TCP, Quick-Start (RFC
-//! 4782) has an option of IP. Here all are TCP options of kind 254 (RFC 6994), so that a
-//! capture of them is a capture of TCP. The experiment identifiers are not registered. The
-//! response of Quick-Start is the RFC's, of kind 27.
+//! XCP (Katabi, Handley, Rohrs, SIGCOMM 2002) has a header of its own between IP and TCP,
+//! Quick-Start (RFC 4782) has an option of IP. Here both are TCP options of kind 254 (RFC 6994),
+//! so that a capture of them is a capture of TCP. The experiment identifiers are not registered.
+//! The response of Quick-Start is the RFC's, of kind 27.
 //!
 //! ```text
 //! request  XCP  254 16 0x5851  A|rtt(31) cwnd(32) feedback(32)
-//! request  RCP  254 16 0x5251  A|rtt(31) rate(64)
 //! request  QS   254 16 0x5351  A|0(31) N(8) ttl(8) ip_ttl(8) 0(8) nonce(32)
 //! reply    XCP  254  8 0x5852  feedback(32)
-//! reply    RCP  254 12 0x5252  rate(64)
 //! reply    QS    27  8         N(8) ttl_diff(8) nonce(32)
 //! ```
 //!
-//! RTTs are in microseconds, windows and feedback in bytes, rates in bit/s. A router sets A; a
+//! RTTs are in microseconds, windows and feedback in bytes. A router sets A; a
 //! receiver replies only to requests with A. A router on the wire would have to update the
 //! checksum; simulated packets have none until they are written to a capture.
 
-use gigatcp_units::{Duration, Rate};
+use gigatcp_units::Duration;
 
 use crate::options::option_kind;
 
-/// Experiment identifiers (RFC 6994): requests of XCP and RCP, replies, a Quick-Start.
-const IDENTIFIERS: [[u8; 2]; 5] = [*b"XQ", *b"RQ", *b"XR", *b"RR", *b"SQ"];
+/// Experiment identifiers (RFC 6994).
+const XCP_REQUEST: [u8; 2] = *b"XQ";
+const XCP_REPLY: [u8; 2] = *b"XR";
+const QUICK_START_REQUEST: [u8; 2] = *b"SQ";
 
 /// The bit A of a request.
 const ANSWERED: u32 = 1 << 31;
@@ -50,11 +49,6 @@ pub enum RequestScheme {
         /// Change of cwnd in bytes: requested by the sender, lowered by routers.
         feedback: i32,
     },
-    /// RCP.
-    Rcp {
-        /// Rate requested by the sender, lowered by routers.
-        rate: Rate,
-    },
     /// Quick-Start.
     QuickStart {
         /// N of the rate 40 kbit/s · 2^N, lowered by routers.
@@ -73,8 +67,6 @@ pub enum RequestScheme {
 pub enum RouterReply {
     /// Bytes by which cwnd changes: the sum since the reply before.
     Xcp(i32),
-    /// The rate of the flow.
-    Rcp(Rate),
     /// Quick-Start.
     QuickStart {
         /// N of the approved rate 40 kbit/s · 2^N.
@@ -104,15 +96,10 @@ impl RouterRequest {
         let rtt = (self.rtt_us.min(ANSWERED - 1) | answered).to_be_bytes();
         match self.scheme {
             RequestScheme::Xcp { cwnd, feedback } => {
-                put(&IDENTIFIERS[0]);
+                put(&XCP_REQUEST);
                 put(&rtt);
                 put(&cwnd.to_be_bytes());
                 put(&feedback.to_be_bytes());
-            }
-            RequestScheme::Rcp { rate } => {
-                put(&IDENTIFIERS[1]);
-                put(&rtt);
-                put(&rate.as_bps().to_be_bytes());
             }
             RequestScheme::QuickStart {
                 code,
@@ -120,7 +107,7 @@ impl RouterRequest {
                 ip_ttl,
                 nonce,
             } => {
-                put(&IDENTIFIERS[4]);
+                put(&QUICK_START_REQUEST);
                 put(&rtt);
                 put(&[code, ttl, ip_ttl, 0]);
                 put(&nonce.to_be_bytes());
@@ -135,14 +122,11 @@ impl RouterRequest {
         let data: [u8; 8] = data.try_into().ok()?;
         let both = u64::from_be_bytes(data);
         let scheme = match *identifier {
-            id if id == IDENTIFIERS[0] => RequestScheme::Xcp {
+            XCP_REQUEST => RequestScheme::Xcp {
                 cwnd: (both >> 32) as u32,
                 feedback: both as u32 as i32,
             },
-            id if id == IDENTIFIERS[1] => RequestScheme::Rcp {
-                rate: Rate::from_bps(both),
-            },
-            id if id == IDENTIFIERS[4] => RequestScheme::QuickStart {
+            QUICK_START_REQUEST => RequestScheme::QuickStart {
                 code: data[0],
                 ttl: data[1],
                 ip_ttl: data[2],
@@ -162,7 +146,6 @@ impl RouterRequest {
     pub fn reply(&self) -> Option<RouterReply> {
         self.is_answered.then_some(match self.scheme {
             RequestScheme::Xcp { feedback, .. } => RouterReply::Xcp(feedback),
-            RequestScheme::Rcp { rate } => RouterReply::Rcp(rate),
             RequestScheme::QuickStart {
                 code,
                 ttl,
@@ -178,21 +161,13 @@ impl RouterRequest {
 }
 
 impl RouterReply {
-    /// Bytes of the longest option.
-    pub const MAX_OPTION_LEN: usize = 12;
-
-    /// Returns the number of bytes of the option.
-    pub(crate) const fn option_len(&self) -> usize {
-        match self {
-            Self::Xcp(_) | Self::QuickStart { .. } => 8,
-            Self::Rcp(_) => Self::MAX_OPTION_LEN,
-        }
-    }
+    /// Bytes of the option.
+    pub const OPTION_LEN: usize = 8;
 
     /// Returns the kind of the option.
     pub(crate) const fn kind(&self) -> u8 {
         match self {
-            Self::Xcp(_) | Self::Rcp(_) => option_kind::EXPERIMENT,
+            Self::Xcp(_) => option_kind::EXPERIMENT,
             Self::QuickStart { .. } => option_kind::QUICK_START,
         }
     }
@@ -209,12 +184,8 @@ impl RouterReply {
                 put(&nonce.to_be_bytes());
             }
             Self::Xcp(feedback) => {
-                put(&IDENTIFIERS[2]);
+                put(&XCP_REPLY);
                 put(&feedback.to_be_bytes());
-            }
-            Self::Rcp(rate) => {
-                put(&IDENTIFIERS[3]);
-                put(&rate.as_bps().to_be_bytes());
             }
         }
     }
@@ -222,16 +193,10 @@ impl RouterReply {
     /// Reads the data of an option of kind 254; `None` if it is another experiment.
     pub(crate) fn from_experiment(data: &[u8]) -> Option<Self> {
         let (identifier, data) = data.split_first_chunk::<2>()?;
-        match *identifier {
-            id if id == IDENTIFIERS[2] => {
-                Some(Self::Xcp(i32::from_be_bytes(data.try_into().ok()?)))
-            }
-            id if id == IDENTIFIERS[3] => {
-                let rate = u64::from_be_bytes(data.try_into().ok()?);
-                Some(Self::Rcp(Rate::from_bps(rate)))
-            }
-            _ => None,
+        if *identifier != XCP_REPLY {
+            return None;
         }
+        Some(Self::Xcp(i32::from_be_bytes(data.try_into().ok()?)))
     }
 
     /// Reads the data of an option of kind 27; `None` if its length is wrong.
@@ -246,7 +211,7 @@ impl RouterReply {
         })
     }
 
-    /// Combines this reply with the previous one. Feedback adds up; of rates the newer counts.
+    /// Combines this reply with the previous one. Feedback adds up.
     #[must_use]
     pub const fn after(self, before: Option<Self>) -> Self {
         match (self, before) {
@@ -271,16 +236,6 @@ mod tests {
             scheme: RequestScheme::Xcp {
                 cwnd: 8_750_000,
                 feedback,
-            },
-        }
-    }
-
-    fn rcp(rate: u64) -> RouterRequest {
-        RouterRequest {
-            is_answered: true,
-            rtt_us: ANSWERED - 1,
-            scheme: RequestScheme::Rcp {
-                rate: Rate::from_bps(rate),
             },
         }
     }
@@ -320,17 +275,8 @@ mod tests {
         let RouterReply::QuickStart { ttl_diff: 255, .. } = response else {
             panic!("59 - 60 modulo 256: {response:?}");
         };
-        let requests = [
-            xcp(false, i32::MAX),
-            xcp(true, -1500),
-            rcp(10_000_000_000),
-            quick_start,
-        ];
-        let replies = [
-            RouterReply::Xcp(i32::MIN),
-            RouterReply::Rcp(Rate::from_bps(7)),
-            response,
-        ];
+        let requests = [xcp(false, i32::MAX), xcp(true, -1500), quick_start];
+        let replies = [RouterReply::Xcp(i32::MIN), response];
         for request in requests {
             for reply in replies.map(Some).into_iter().chain([None]) {
                 let mut options = Options {
@@ -354,8 +300,8 @@ mod tests {
             sack,
             ..Options::default()
         };
-        options.set_router_reply(Some(RouterReply::Rcp(Rate::from_bps(1))));
-        assert_eq!(options.wire_len(), 12 + 12 + 12);
+        options.set_router_reply(Some(RouterReply::Xcp(1)));
+        assert_eq!(options.wire_len(), 12 + 12 + 8);
     }
 
     #[test]
@@ -365,11 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn feedback_adds_up_and_rates_do_not() {
+    fn feedback_adds_up() {
         let sum = RouterReply::Xcp(-3).after(Some(RouterReply::Xcp(10)));
         assert_eq!(sum, RouterReply::Xcp(7));
-        let rate = |bps| RouterReply::Rcp(Rate::from_bps(bps));
-        assert_eq!(rate(1).after(Some(rate(2))), rate(1));
     }
 
     #[test]

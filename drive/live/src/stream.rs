@@ -228,9 +228,8 @@ impl Stream {
     /// # Errors
     /// If the connection has failed.
     pub fn set_user_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
-        let longest = longest.unwrap_or_default().into();
-        self.socket()
-            .set(|held| held.set(now(), SocketOption::UserTimeout(longest)))
+        let option = SocketOption::UserTimeout(longest.unwrap_or_default().into());
+        self.socket().set(|held| held.set(now(), option))
     }
 
     /// Returns the present state, with the names of `tcp_info`; `None` before the connection

@@ -221,8 +221,8 @@ impl Peer {
                 Ok(len) => {
                     let packet = &octets[HEADER_LEN..len];
                     let (_, segment) = decode_packet(packet).unwrap();
-                    let segment = segment.map_payload(Bytes::copy_from_slice);
-                    return Some((packet.into(), segment));
+                    let owned = segment.map_payload(Bytes::copy_from_slice);
+                    return Some((packet.into(), owned));
                 }
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
             }

@@ -9,8 +9,8 @@
 //! goodput of all bytes up to the last one, and timeouts instead of RTTs. Of several repeats each
 //! figure is the median.
 //!
-//! Controls with router feedback (`xcp`, `rcp`) have their discipline at each queue of the forward
-//! path. They are left out if a link follows a trace, since routers do not know its rate.
+//! A control with router feedback (`xcp`) has its discipline at each queue of the forward path. It
+//! is left out if a link follows a trace, since routers do not know its rate.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

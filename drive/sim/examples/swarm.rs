@@ -114,8 +114,8 @@ fn watch(
 }
 
 fn replay(task: Task, bug: Option<InjectedBug>) -> String {
-    let bug = bug.map_or(String::new(), |bug| format!(" --plant {}", bug.name()));
-    format!("cargo xtask swarm --seed {} --count 1{bug}", task.seed)
+    let plant = bug.map_or(String::new(), |bug| format!(" --plant {}", bug.name()));
+    format!("cargo xtask swarm --seed {} --count 1{plant}", task.seed)
 }
 
 fn arguments() -> Result<Arguments, String> {

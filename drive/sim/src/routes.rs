@@ -82,9 +82,11 @@ impl Routes {
 fn add(config: &WorldConfig, network: &mut NetworkConfig, via: &Via) -> Result<u16, ConfigError> {
     let links = |names: &[String], wire: &str| {
         let wire = (!config.has_link(names)).then_some(wire);
-        let names = names.iter().map(String::as_str).chain(wire);
-        let numbers = names.map(|name| network.find(name));
-        numbers
+        names
+            .iter()
+            .map(String::as_str)
+            .chain(wire)
+            .map(|name| network.find(name))
             .collect::<Option<Vec<_>>>()
             .ok_or(ConfigError::NoSuchLink)
     };

@@ -71,7 +71,6 @@ pub fn request<P>(segment: &Segment<P>) -> Option<Request> {
             cwnd: u64::from(cwnd),
             feedback: i64::from(feedback),
         },
-        RequestScheme::Rcp { rate } => RequestedValue::Rate(rate),
         RequestScheme::QuickStart { code, .. } => RequestedValue::Start(code),
     };
     let rtt = request.rtt().unwrap_or_default();
@@ -93,7 +92,6 @@ pub fn answer<P>(segment: &mut Segment<P>, answer: &Request) {
         ) => {
             *feedback = granted.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         }
-        (RequestScheme::Rcp { rate }, RequestedValue::Rate(granted)) => *rate = granted,
         (RequestScheme::QuickStart { code, ttl, .. }, RequestedValue::Start(granted)) => {
             *code = granted;
             *ttl = ttl.wrapping_sub(1);

@@ -318,9 +318,9 @@ impl World {
             ledger.on_lost(end, cause);
         }
         if self.config.observe.fingerprint {
-            let cause = cause.index() as u64 + 1;
             self.hash.absorb(self.now.as_nanos());
-            self.hash.absorb((link as u64) << 32 | cause);
+            self.hash
+                .absorb((link as u64) << 32 | (cause.index() as u64 + 1));
             let seq = packet.segment().map_or(0, |segment| segment.seq.as_u32());
             self.hash.absorb(u64::from(seq));
         }

@@ -43,7 +43,6 @@ pub struct Draw {
 }
 
 /// Time of a transfer that a run may simulate, in seconds.
-#[must_use]
 pub fn time(model: &Model, path: f64) -> f64 {
     let packets = path / 8.0 / model.mss;
     let most = (MAX_PACKETS / packets.max(1.0)).max(MIN_ROUNDS * model.base);
@@ -51,7 +50,6 @@ pub fn time(model: &Model, path: f64) -> f64 {
 }
 
 /// The plan of a model with these choices, as TOML.
-#[must_use]
 pub fn plan(model: &Model, draw: &Draw) -> String {
     let mut text = String::from("name = \"transfer\"\nduration = \"3600 s\"\n");
     let wire = draw.path * (model.mss + model.headers + FRAME) / model.mss;

@@ -47,7 +47,6 @@ pub enum Place {
 
 impl Place {
     /// Its name in output and records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Here => "this host",
@@ -130,7 +129,6 @@ const FAST: f64 = 10e9;
 
 impl Fix {
     /// Whether this host can be changed so, and restored.
-    #[must_use]
     pub fn can_be_tried(&self) -> bool {
         self.place == Place::Here
             && self.is_command

@@ -21,7 +21,6 @@ fn ample(model: &Model) -> u64 {
 }
 
 /// Settings to try, each as changes `KEY=VALUE`.
-#[must_use]
 pub fn levers(model: &Model) -> Vec<Vec<String>> {
     let ample = ample(model);
     let mut all = vec![
@@ -38,7 +37,6 @@ pub fn levers(model: &Model) -> Vec<Vec<String>> {
 }
 
 /// The changes that implement the advice for a cause; empty if none.
-#[must_use]
 pub fn advice(cause: &str, model: &Model) -> Vec<String> {
     let one = |key: &str, value: String| vec![format!("{key}={value}")];
     match cause {

@@ -38,7 +38,6 @@ impl Estimate {
     };
 
     /// A value with a relative error.
-    #[must_use]
     pub fn about(mid: f64, error: f64) -> Self {
         Self {
             low: mid / (1.0 + error),
@@ -48,7 +47,6 @@ impl Estimate {
     }
 
     /// A value of which only a lower bound is known.
-    #[must_use]
     pub const fn at_least(low: f64) -> Self {
         Self {
             low,
@@ -58,13 +56,11 @@ impl Estimate {
     }
 
     /// Whether the upper end is unknown.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.high.is_infinite() && self.low.is_finite()
     }
 
     /// The estimate, each end times a factor.
-    #[must_use]
     pub fn times(&self, factor: f64) -> Self {
         Self {
             low: self.low * factor,
@@ -74,7 +70,6 @@ impl Estimate {
     }
 
     /// The smaller of two, end by end.
-    #[must_use]
     pub const fn min(&self, other: &Self) -> Self {
         Self {
             low: self.low.min(other.low),
@@ -401,7 +396,6 @@ impl Model {
     }
 
     /// The limits, the lowest first.
-    #[must_use]
     pub fn limits(&self) -> Vec<LimitedRate> {
         let rtt = format!("{:.3} ms", self.base * 1e3);
         let of_bytes = |bytes: &Estimate| bytes.times(8.0 / self.base * self.flows as f64);
@@ -482,7 +476,6 @@ impl Model {
     }
 
     /// Cause of the lowest limit.
-    #[must_use]
     pub fn first_limit(&self) -> Option<&'static str> {
         self.limits().first().map(|limit| limit.cause)
     }
@@ -502,7 +495,6 @@ impl Model {
     }
 
     /// What limited the transfer, if no limit of the list is its law.
-    #[must_use]
     pub fn unknown_cause(&self) -> Option<&'static str> {
         let is_growth = self.first == "cwnd-growth-limited" && self.elapsed < SHORT;
         let is_known = LAWS.contains(&self.first) || HOST.contains(&self.first) || is_growth;
@@ -510,7 +502,6 @@ impl Model {
     }
 
     /// Bandwidth-delay product in bytes; zero if the path's rate is unknown.
-    #[must_use]
     pub fn bdp(&self) -> f64 {
         if self.path.mid.is_finite() {
             self.path.mid * self.base / 8.0
@@ -521,7 +512,6 @@ impl Model {
 
     /// Rate at which random losses hold the controls; `None` without losses, or for BBR, which
     /// does not respond to few.
-    #[must_use]
     pub fn response(&self) -> Option<Estimate> {
         if self.loss <= 0.0 {
             return None;
@@ -544,7 +534,6 @@ impl Model {
     }
 
     /// The model after the changes.
-    #[must_use]
     pub fn changed(&self, changes: &[Change]) -> Self {
         let mut after = self.clone();
         let mtus = changes.iter().filter_map(|change| match change {

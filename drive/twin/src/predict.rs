@@ -26,7 +26,6 @@ pub enum Certainty {
 
 impl Certainty {
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
@@ -107,7 +106,6 @@ const EFFICIENCY: [f64; 2] = [0.3, 1.05];
 
 impl Prediction {
     /// Whether the goodput is an estimate, and not only a bound.
-    #[must_use]
     pub fn has_point(&self) -> bool {
         match self.certainty {
             Certainty::Number | Certainty::Range => true,
@@ -117,7 +115,6 @@ impl Prediction {
     }
 
     /// The stated gain: of a range its point nearest to 1, of a lower bound the bound.
-    #[must_use]
     pub fn gain_stated(&self) -> f64 {
         let [low, high] = self
             .interval_bps
@@ -269,7 +266,6 @@ impl Model {
 
     /// Whether a closed form gives the goodput after the change: a window, a buffer or a host limits,
     /// clearly below what the path and the losses allow, or nothing that matters changes.
-    #[must_use]
     pub fn is_closed(&self, after: &Self) -> bool {
         if after.others != self.others || after.initial_window != self.initial_window {
             return false;
@@ -306,7 +302,6 @@ impl Model {
     }
 
     /// Goodput after a change by the closed form of the lowest limit.
-    #[must_use]
     pub fn closed(&self, after: &Self) -> Estimate {
         let bound = |model: &Self| {
             let limits = model.limits();
@@ -388,7 +383,6 @@ impl Model {
     }
 
     /// The model as a plan, with the most likely choices.
-    #[must_use]
     pub fn plan(&self) -> String {
         engine::plan(self, &self.draw(0))
     }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use gigatcp_plan::{Files, Plan};
+use gigatcp_plan::{Files, Plan, Template};
 use gigatcp_report::diagnostics;
 use gigatcp_run::files::PlanDirectory;
 
@@ -95,10 +95,21 @@ impl PlanFile {
     /// Parses it with overrides `KEY=VALUE`, and prints its warnings.
     pub(crate) fn parse(&self, overrides: &[String]) -> Result<Plan, Failure> {
         let plan = self.parse_silently(overrides)?;
-        if !plan.warnings.list.is_empty() {
-            output::warn(&diagnostics::text(&plan.warnings));
-        }
+        print_warnings(&plan);
         Ok(plan)
+    }
+
+    /// Parses it as a template, and prints its warnings.
+    pub(crate) fn template(&self, overrides: &[String]) -> Result<Template, Failure> {
+        let template = self.template_silently(overrides)?;
+        print_warnings(template.plan());
+        Ok(template)
+    }
+
+    /// Parses it as a template; the warnings stay in its plan.
+    pub(crate) fn template_silently(&self, overrides: &[String]) -> Result<Template, Failure> {
+        Template::read(&self.name, &self.bytes, overrides, self)
+            .map_err(|findings| Failure::Plan(Box::new(findings)))
     }
 
     /// Parses it; the warnings stay in the plan.
@@ -127,6 +138,12 @@ impl Files for PlanFile {
             Place::Directory(directory) => PlanDirectory(directory).locate(name),
             Place::BuiltIn(_) => Err("it is not built in".to_owned()),
         }
+    }
+}
+
+fn print_warnings(plan: &Plan) {
+    if !plan.warnings.list.is_empty() {
+        output::warn(&diagnostics::text(&plan.warnings));
     }
 }
 

@@ -91,18 +91,6 @@ pub(crate) fn one(name: &str) -> Option<String> {
     Some(heading + &grid(&[Align::Left; 3], &cells))
 }
 
-/// Returns the settings of `profile` that differ from the profile of its name.
-///
-/// They have the form of a plan.
-pub(crate) fn changes(profile: &Profile) -> Vec<String> {
-    let named = Profile::find(profile.name).unwrap_or_default();
-    let changed = SETTINGS.iter().filter_map(|setting| {
-        let (value, usual) = (setting.value_in(profile), setting.value_in(&named));
-        (value != usual).then(|| format!("{} = {value}", setting.name))
-    });
-    changed.collect()
-}
-
 impl ProfileView {
     /// The name of the profile.
     pub(crate) const fn name(&self) -> &'static str {

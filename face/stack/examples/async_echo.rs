@@ -13,8 +13,9 @@ const CLIENTS: usize = 50;
 const QUESTION: &[u8] = b"is there an echo?";
 
 pub fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.expect("a runtime without drivers");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime without drivers");
     let echoes = runtime.block_on(run()).expect("a wire without loss");
     println!("{echoes} of {CLIENTS} clients got their echo");
     assert_eq!(echoes, CLIENTS);

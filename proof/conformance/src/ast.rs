@@ -31,13 +31,11 @@ pub struct Script {
 
 impl Script {
     /// Returns the last header of that name.
-    #[must_use]
     pub fn header(&self, key: &str) -> Option<&Header> {
         self.headers.iter().rev().find(|header| header.key == key)
     }
 
     /// Returns the last option of that name.
-    #[must_use]
     pub fn option(&self, name: &str) -> Option<&OptionLine> {
         self.options.iter().rev().find(|option| option.name == name)
     }
@@ -321,7 +319,6 @@ pub struct Member {
 
 impl Value {
     /// Returns the number, if it is one.
-    #[must_use]
     pub fn integer(&self) -> Option<i64> {
         match self {
             Value::Integer(n) => Some(*n),
@@ -330,7 +327,6 @@ impl Value {
     }
 
     /// Returns the name, if it is one.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
             Value::Name(name) => Some(name),
@@ -339,7 +335,6 @@ impl Value {
     }
 
     /// Returns the value of that member of a `{...}`.
-    #[must_use]
     pub fn member(&self, name: &str) -> Option<&Value> {
         let Value::Struct(members) = self else {
             return None;
@@ -350,7 +345,6 @@ impl Value {
 
     /// Returns whether this is the name `word`, or a number with its bits. In an `|`, one operand
     /// must be so.
-    #[must_use]
     pub fn has_word(&self, word: &str) -> bool {
         match self {
             Value::Name(name) => name == word,
@@ -362,7 +356,6 @@ impl Value {
 
     /// Returns whether `found` matches this value, as written in a script. `...` matches any value;
     /// operands of `|` may be in any order.
-    #[must_use]
     pub fn admits(&self, found: &Value) -> bool {
         match (self, found) {
             (Value::Ellipsis, _) => true,

@@ -8,20 +8,17 @@ use alloc::vec::Vec;
 use gigatcp_wire::bytes::Bytes;
 
 /// Returns the octet at `offset`.
-#[must_use]
 pub fn octet(offset: u32) -> u8 {
     (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
 }
 
 /// Returns `len` octets from `offset` on.
-#[must_use]
 pub fn octets(offset: u32, len: usize) -> Bytes {
     let places = (0..len as u32).map(|n| offset.wrapping_add(n));
     places.map(octet).collect::<Vec<u8>>().into()
 }
 
 /// Returns the first index at which `found` differs from the stream from `offset` on.
-#[must_use]
 pub fn first_difference(offset: u32, found: &[u8]) -> Option<usize> {
     let places = (0..).map(|n: u32| offset.wrapping_add(n));
     found

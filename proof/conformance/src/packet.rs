@@ -75,7 +75,6 @@ pub struct Tcp {
 
 impl Tcp {
     /// Returns whether this is a super-segment.
-    #[must_use]
     pub fn is_super_segment(&self) -> bool {
         self.segment_size > 0 && self.payload.len() > usize::from(self.segment_size)
     }
@@ -147,7 +146,6 @@ impl core::error::Error for PacketError {}
 
 impl Packet {
     /// Returns the octets of the packet, with checksums filled in.
-    #[must_use]
     pub fn octets(&self) -> Vec<u8> {
         let is_v6 = matches!(self.ip.endpoints, Endpoints::V6 { .. });
         let (protocol, mut inner, checksum_at) = match &self.body {
@@ -195,7 +193,6 @@ impl Packet {
     }
 
     /// Returns the segment, if it carries one.
-    #[must_use]
     pub fn tcp(&self) -> Option<&Tcp> {
         match &self.body {
             Body::Tcp(tcp) => Some(tcp),
@@ -239,7 +236,6 @@ fn double_word(octets: &[u8], at: usize) -> u32 {
 
 impl Tcp {
     /// Returns header and payload, with checksum 0.
-    #[must_use]
     pub fn octets(&self) -> Vec<u8> {
         let mut options = Vec::new();
         for option in &self.options {
@@ -394,7 +390,6 @@ impl TcpOption {
 
 impl Cookie {
     /// Returns its octets; empty for a name that was not replaced.
-    #[must_use]
     pub fn octets(&self) -> &[u8] {
         match self {
             Cookie::Octets(octets) => octets,

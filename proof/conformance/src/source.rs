@@ -46,7 +46,6 @@ impl Mistake {
 
     /// Returns `file:line:column: read ..., expected ...`, with the hint on a second line. `name`
     /// is the file, `text` all of it.
-    #[must_use]
     pub fn in_text(&self, name: &str, text: &str) -> String {
         let (line, column) = line_column(text, self.span.start);
         let mut said = format!("{name}:{line}:{column}: read ");
@@ -66,7 +65,6 @@ impl Mistake {
 }
 
 /// Returns line and column of the byte `at`, both counted from 1; columns are characters.
-#[must_use]
 pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     let at = floor(text, at);
     let before = &text[..at];
@@ -76,7 +74,6 @@ pub fn line_column(text: &str, at: usize) -> (usize, usize) {
 }
 
 /// Returns the whole line containing the byte `at`, trimmed.
-#[must_use]
 pub fn line_of(text: &str, at: usize) -> &str {
     let at = floor(text, at);
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);

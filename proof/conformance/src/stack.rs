@@ -157,7 +157,6 @@ pub struct Returned {
 
 impl Returned {
     /// Returns the result of a successful call.
-    #[must_use]
     pub fn success(result: i64) -> Self {
         Self {
             result,
@@ -167,7 +166,6 @@ impl Returned {
     }
 
     /// Returns the result of a failed call.
-    #[must_use]
     pub fn failure(errno: &str) -> Self {
         Self {
             result: -1,
@@ -205,7 +203,6 @@ pub struct Unsupported {
 
 impl Unsupported {
     /// Returns a feature of that class.
-    #[must_use]
     pub fn new(class: &'static str, what: impl Into<String>) -> Self {
         Self {
             class,

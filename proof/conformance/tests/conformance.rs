@@ -11,15 +11,15 @@ fn scripts() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/script");
     let mut found = Vec::new();
     for folder in fs::read_dir(&root).unwrap() {
-        let folder = folder.unwrap().path();
-        if folder.is_dir() {
-            let files = fs::read_dir(folder).unwrap();
+        let path = folder.unwrap().path();
+        if path.is_dir() {
+            let files = fs::read_dir(path).unwrap();
             found.extend(files.map(|file| file.unwrap().path()));
         }
     }
     // `cargo xtask ledger --mutate` selects single scripts.
-    let asked = std::env::var_os("GIGATCP_SCRIPTS");
-    let asked = asked.map(|names| names.to_string_lossy().into_owned());
+    let asked =
+        std::env::var_os("GIGATCP_SCRIPTS").map(|names| names.to_string_lossy().into_owned());
     let is_asked_for = |path: &Path| {
         let named = |name: &str| path.ends_with(format!("{name}.pkt"));
         asked

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::fit::{Example, Prior, fit};
 
 /// Returns the examples with weights that balance the causes.
-#[must_use]
 pub fn balanced(examples: &[&Example]) -> Vec<Example> {
     let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
     for one in examples {
@@ -24,7 +23,6 @@ pub fn balanced(examples: &[&Example]) -> Vec<Example> {
 /// worlds, and whether they are correct. Worlds are always fitted to and never tested; changed
 /// captures are tested if the change removed the window scale. A `prior` must not have been fitted
 /// to any of these generators.
-#[must_use]
 pub fn fitted_apart(examples: &[&Example], prior: &Prior) -> Vec<Answer> {
     let mut generators: Vec<usize> = examples
         .iter()
@@ -73,7 +71,6 @@ pub struct Answer {
 }
 
 /// Returns the share of correct answers by probability, never falling (pool adjacent violators).
-#[must_use]
 pub fn calibration(answers: &[&Answer]) -> Vec<(f64, f64)> {
     /// Number of bins of answers.
     const BINS: usize = 12;

@@ -169,13 +169,11 @@ fn lift_mtu(draft: &mut Draft, _: &Sizes) -> bool {
 }
 
 /// Returns the causes that can be lifted.
-#[must_use]
 pub fn lifts() -> &'static [&'static str] {
     LIFTED
 }
 
 /// Returns the world with `cause` lifted; `None` if the world has nothing to lift.
-#[must_use]
 pub fn lift(world: &GradedWorld, cause: &str) -> Option<GradedWorld> {
     let lift = LIFTS.iter().find(|lift| lift.cause == cause)?;
     let sizes = Sizes {
@@ -241,7 +239,6 @@ pub enum Verdict {
 }
 
 /// Tests a stated cause and its stated cost against the runs.
-#[must_use]
 pub fn holds(runs: &Counterfactual, stated: &str, cost_bps: f64) -> Verdict {
     let gain = |goodput: f64| goodput - runs.goodput_bps;
     let of = |cause: &str| runs.lifted.iter().find(|(lifted, _)| *lifted == cause);

@@ -44,7 +44,6 @@ pub struct Graded {
 }
 
 /// Grades one case. `None` if its label does not count or its counters were not stored.
-#[must_use]
 pub fn grade(label: &Label) -> Option<Graded> {
     let diagnosis = diagnose(label).filter(|_| label.binding)?;
     assert_eq!(diagnosis.contradiction(), None, "{}", label.family);
@@ -66,7 +65,6 @@ pub fn grade(label: &Label) -> Option<Graded> {
 }
 
 /// Returns the correct answer if counters show less than a capture.
-#[must_use]
 pub fn merged(cause: &str, known: Known) -> &str {
     let is_hidden = BEHIND_THE_WINDOW.contains(&cause);
     if known == Known::Sender && is_hidden {
@@ -77,14 +75,12 @@ pub fn merged(cause: &str, known: Known) -> &str {
 }
 
 /// Diagnoses a case from counters alone.
-#[must_use]
 pub fn diagnose(label: &Label) -> Option<Diagnosis> {
     account(label, &[End::Sender, End::Receiver]).diagnose()
 }
 
 /// Returns the counters of a case, from the readings of these ends. For both ends as a tester has
 /// them; for one end as the kernel has them, without the application.
-#[must_use]
 pub fn account(label: &Label, ends: &[End]) -> CounterAccount {
     let facts = &label.facts;
     let mut account = CounterAccount::default();
@@ -164,7 +160,6 @@ fn host(facts: &Facts, name: &str, at: Instant) -> HostReading {
 }
 
 /// Formats the share of correct answers by cause and by probability, and wrong answers.
-#[must_use]
 pub fn report(all: &[Graded], shows_wrong: bool) -> String {
     let mut text = String::new();
     let mut causes: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

@@ -70,7 +70,6 @@ const TIMEOUTS: (&str, &str) = ("rto-backoff", "outage");
 
 impl Observed {
     /// Whether the answer is correct.
-    #[must_use]
     pub fn is_right(&self) -> bool {
         let is_note = find(&self.truth).is_some_and(|cause| cause.states.is_empty());
         self.said == self.truth
@@ -80,7 +79,6 @@ impl Observed {
     }
 
     /// Whether no cause was claimed.
-    #[must_use]
     pub fn is_unsure(&self) -> bool {
         matches!(self.said.as_str(), "unsure" | "unknown")
     }
@@ -307,7 +305,6 @@ pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
 }
 
 /// Returns the results of all cases, and the errors of those that cannot be read.
-#[must_use]
 pub fn of_cases(cases: &[CaseDir]) -> (Vec<Observed>, Vec<String>) {
     let all: Vec<Result<Vec<Observed>, String>> = cases.par_iter().map(of_case).collect();
     let mut observed = Vec::new();

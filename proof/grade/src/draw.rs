@@ -8,7 +8,6 @@ pub struct Draw(u64);
 
 impl Draw {
     /// Returns the stream of this seed.
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -129,7 +129,6 @@ pub struct Prior {
 
 impl Prior {
     /// Returns the prior without an earlier fit.
-    #[must_use]
     pub fn zero() -> Self {
         Self {
             weights: vec![0.0; Layout::new().len],
@@ -141,7 +140,6 @@ impl Prior {
     ///
     /// `strength` is the penalty of a distance from them; their existing rows have no penalty. For
     /// causes and features they never had, the weights are fitted as from zero.
-    #[must_use]
     pub fn in_use(is_away: bool, strength: f64) -> Self {
         let layout = Layout::new();
         let mut weights = vec![0.0; layout.len];
@@ -189,7 +187,6 @@ fn strengths(table: &[gigatcp_why::weights::Fitted], layout: &Layout, strength: 
 }
 
 /// Fits weights to the examples; `progress` receives the step and its loss.
-#[must_use]
 pub fn fit(examples: &[&Example], prior: &Prior, mut progress: impl FnMut(usize, f64)) -> Fitted {
     let layout = Layout::new();
     let prepared: Vec<Prepared> = examples
@@ -418,7 +415,6 @@ impl Fitted {
     /// Returns the cause with most time of an example and its mean probability, as the product
     /// attributes it, but without averaging over neighbors. `None` if facts decided it: then its
     /// confidence does not rest on weights.
-    #[must_use]
     pub fn primary(&self, slices: &[Slice]) -> Option<(usize, f64)> {
         let mut causes = vec![Attributed::default(); CAUSES.len()];
         for slice in slices {
@@ -447,7 +443,6 @@ impl Fitted {
     }
 
     /// Returns the weights as source text of a table of `core/why/src/weights/`.
-    #[must_use]
     pub fn source(&self, name: &str, calibrations: [(&str, Vec<(f64, f64)>); 2]) -> String {
         let hundredths = |value: &f64| ((value * 100.0).round() as i64).clamp(-30_000, 30_000);
         let list = |values: &[f64]| {

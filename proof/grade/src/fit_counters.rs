@@ -58,13 +58,11 @@ pub struct Example {
 }
 
 /// Returns the index of a card.
-#[must_use]
 pub fn card(id: &str) -> Option<usize> {
     WEIGHTS.iter().position(|weights| weights.card == id)
 }
 
 /// Returns an example from counters. `None` if no card has its cause or nothing was observed.
-#[must_use]
 pub fn example(
     (name, seed, weight): (String, u64, f64),
     account: &CounterAccount,
@@ -152,7 +150,6 @@ fn allows(card: usize, wait: Wait) -> bool {
 
 impl Model {
     /// Returns the current weights.
-    #[must_use]
     pub fn in_use() -> Self {
         let layout = Layout::new();
         let mut values = vec![0.0; layout.card * WEIGHTS.len()];
@@ -202,7 +199,6 @@ impl Model {
     }
 
     /// Fits to examples, starting from these weights.
-    #[must_use]
     pub fn fitted(&self, examples: &[&Example]) -> Self {
         let layout = Layout::new();
         let mut model = self.clone();
@@ -280,7 +276,6 @@ impl Model {
     }
 
     /// Returns the primary cause of an example and its mean probability.
-    #[must_use]
     pub fn primary(&self, example: &Example) -> (usize, f64) {
         let layout = Layout::new();
         let mut sums = vec![(0.0, 0.0); WEIGHTS.len()];
@@ -298,7 +293,6 @@ impl Model {
     }
 
     /// Returns the table as source text.
-    #[must_use]
     pub fn table(&self) -> String {
         let layout = Layout::new();
         let mut text = String::new();

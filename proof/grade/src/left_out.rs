@@ -80,13 +80,11 @@ impl Case {
     }
 
     /// The capture.
-    #[must_use]
     pub fn source(&self, directory: &Path) -> Source {
         Source::file(directory.join(format!("{}.pcap.zst", self.file)))
     }
 
     /// Whether a cause or an outcome of `why` is a correct answer.
-    #[must_use]
     pub fn is_right(&self, id: &str) -> bool {
         let mut causes = std::iter::once(&self.truth).chain(&self.acceptable);
         let states = STATES.iter().filter(|(stated, _)| *stated == id);

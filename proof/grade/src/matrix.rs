@@ -30,7 +30,6 @@ const BANDS: [(f64, f64); 6] = [
 
 impl Matrix {
     /// Returns an empty matrix.
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -55,13 +54,11 @@ impl Matrix {
     }
 
     /// Share of correct answers.
-    #[must_use]
     pub fn right(&self) -> f64 {
         self.right as f64 / self.all.max(1) as f64
     }
 
     /// Number of answers with at least this confidence, and the share that is correct.
-    #[must_use]
     pub fn precision(&self, confidence: f64) -> (usize, f64) {
         let said: Vec<bool> = self
             .answers

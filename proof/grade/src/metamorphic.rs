@@ -60,7 +60,6 @@ impl Change {
     ];
 
     /// Whether it removes evidence, so that "unsure" is correct too.
-    #[must_use]
     pub const fn removes_evidence(self) -> bool {
         matches!(
             self,
@@ -197,7 +196,6 @@ impl Packet {
 }
 
 /// Returns the packets with a change applied.
-#[must_use]
 pub fn changed(change: Change, packets: &[Packet]) -> Vec<Packet> {
     let mut all = packets.to_vec();
     let first = packets.first().map_or(0, |packet| packet.at);
@@ -328,7 +326,6 @@ fn split(all: &[Packet]) -> impl Fn(&Packet) -> Vec<Packet> {
 }
 
 /// Returns a capture of these packets, as pcap with nanoseconds.
-#[must_use]
 pub fn pcap(link: u32, packets: &[Packet]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, link] {

@@ -77,7 +77,6 @@ impl Stability {
     }
 
     /// Number of answers that stayed, or became unsure after evidence was removed; and of all.
-    #[must_use]
     pub fn total(&self) -> (u64, u64) {
         let parts = self.kept.iter().zip(Change::ALL).map(|(kept, change)| {
             let unsure = if change.removes_evidence() {

@@ -170,7 +170,6 @@ impl Case {
     }
 
     /// Returns the case of `seed`.
-    #[must_use]
     pub fn random(seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut draw = Draw(&mut random);
@@ -224,7 +223,6 @@ impl Case {
     }
 
     /// Returns the configuration of the path and the kernel.
-    #[must_use]
     pub fn testbed(&self) -> TestbedConfig {
         let hop = |name: &str, loss: f64| HopConfig {
             name: name.into(),
@@ -264,7 +262,6 @@ impl Case {
     }
 
     /// Tiny buffers of the engine, if any: receive, send.
-    #[must_use]
     pub const fn engine_buffers(&self) -> Option<(Bytes, Bytes)> {
         match self.windows {
             Windows::TinyEngine | Windows::TinyBoth => Some((Bytes::new(700), Bytes::new(3000))),

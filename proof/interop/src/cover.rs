@@ -9,7 +9,6 @@ use rand_pcg::Pcg64Mcg;
 use crate::case::{Case, KINDS};
 
 /// Returns the covering set.
-#[must_use]
 pub fn covering() -> Vec<Case> {
     let rows = rows(&KINDS);
     (1..)

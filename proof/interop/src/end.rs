@@ -18,7 +18,6 @@ pub enum End {
 
 impl End {
     /// Name of the TCP for messages.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Engine(_) => "the engine",
@@ -27,7 +26,6 @@ impl End {
     }
 
     /// Engine's state of the connection, for messages.
-    #[must_use]
     pub fn state(&self) -> String {
         match self {
             Self::Engine(stream) => format!(" ({:?})", stream.info()),

@@ -15,7 +15,6 @@ pub struct Source {
 impl Source {
     /// Creates the stream of a seed. Its octets do not depend on the sizes of the pieces if those
     /// are multiples of eight.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -23,7 +22,6 @@ impl Source {
     }
 
     /// Returns its first `len` octets.
-    #[must_use]
     pub fn first(seed: u64, len: usize) -> Vec<u8> {
         let mut octets = vec![0; len];
         Self::new(seed).random.fill_bytes(&mut octets);
@@ -37,7 +35,6 @@ impl Source {
 }
 
 /// SHA-256 of `octets`.
-#[must_use]
 pub fn digest(octets: &[u8]) -> [u8; 32] {
     Sha256::digest(octets).into()
 }

@@ -36,7 +36,6 @@ pub struct PacketCorruptor {
 impl PacketCorruptor {
     /// Creates the corruption of a seed. It is reproducible if the packets arrive in the same
     /// order.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             random: Pcg64Mcg::seed_from_u64(seed),

@@ -59,7 +59,6 @@ pub struct Split {
 
 impl Split {
     /// Jain's fairness index: 1 for equal shares, 0.5 if one flow has all.
-    #[must_use]
     pub fn jain(&self) -> f64 {
         let squares = self.engine.powi(2) + self.kernel.powi(2);
         (self.engine + self.kernel).powi(2) / (2.0 * squares).max(1.0)

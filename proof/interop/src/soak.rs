@@ -99,7 +99,6 @@ pub struct Soaked {
 
 impl Soaked {
     /// Descriptions of leaks and memory growth.
-    #[must_use]
     pub fn leaks(&self) -> Vec<String> {
         let mut leaks = Vec::new();
         let (share, more) = GROWTH;

@@ -108,26 +108,22 @@ impl Testbed {
     }
 
     /// Namespace of the kernel at the far end.
-    #[must_use]
     pub fn kernel(&self) -> &Namespace {
         self.emulator.namespace(Side::Server)
     }
 
     /// Namespace of the engine's device and the forwarding kernel.
-    #[must_use]
     pub fn near(&self) -> &Namespace {
         self.emulator.namespace(Side::Client)
     }
 
     /// Address of the kernel.
-    #[must_use]
     pub fn kernel_address(is_v6: bool) -> IpAddr {
         let Addresses { v4, v6 } = Addresses::of(Side::Server);
         if is_v6 { v6.into() } else { v4.into() }
     }
 
     /// Address of the engine.
-    #[must_use]
     pub fn engine_address(is_v6: bool) -> IpAddr {
         if is_v6 {
             ENGINE_V6.into()
@@ -178,7 +174,6 @@ impl Testbed {
     }
 
     /// Counters of the path.
-    #[must_use]
     pub fn path(&self) -> Snapshot {
         self.emulator.snapshot()
     }

@@ -19,7 +19,6 @@ pub struct Held {
 
 impl Held {
     /// Reads the current values. An unreadable value counts as zero.
-    #[must_use]
     pub fn now() -> Self {
         let descriptors = links("/proc/self/fd");
         let threads = entries("/proc/self/task");
@@ -42,7 +41,6 @@ impl Held {
 }
 
 /// Resident memory of this process in octets.
-#[must_use]
 pub fn memory() -> u64 {
     // The second number counts pages of 4 KiB (`proc_pid_statm(5)`).
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();

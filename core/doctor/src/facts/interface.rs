@@ -124,7 +124,6 @@ pub struct Qdisc {
 
 impl Interface {
     /// Returns the sum of those counters of `names` that exist.
-    #[must_use]
     pub fn count(&self, names: &[&str]) -> u64 {
         let statistics = self.statistics.iter().flatten();
         let named = statistics.filter(|(name, _)| names.contains(&name.as_str()));
@@ -132,7 +131,6 @@ impl Interface {
     }
 
     /// Whether received packets are steered to other CPUs.
-    #[must_use]
     pub fn is_steered(&self) -> bool {
         let masks = self.rps_cpus.iter().flatten();
         masks
@@ -141,14 +139,12 @@ impl Interface {
     }
 
     /// Whether segments leave the stack as super-packets.
-    #[must_use]
     pub fn has_segmentation(&self) -> bool {
         let offloads = self.offloads.unwrap_or_default();
         offloads.gso != Some(false) || offloads.tso == Some(true)
     }
 
     /// Returns interrupts per CPU, summed over all lines.
-    #[must_use]
     pub fn interrupts_per_cpu(&self) -> Vec<u64> {
         let lines = self.interrupts.as_deref().unwrap_or_default();
         let cpus = lines.iter().map(|line| line.per_cpu.len()).max();

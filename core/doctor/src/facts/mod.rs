@@ -117,7 +117,6 @@ pub struct Node {
 
 impl Node {
     /// Whether `cpu` belongs to the node.
-    #[must_use]
     pub fn has(&self, cpu: u64) -> bool {
         self.cpus.split(',').any(|range| {
             let (low, high) = range.split_once('-').unwrap_or((range, range));
@@ -159,25 +158,21 @@ pub struct Conntrack {
 
 impl HostFacts {
     /// Returns a setting by its dotted name.
-    #[must_use]
     pub fn sysctl(&self, name: &str) -> Option<&str> {
         self.sysctls.get(name).map(String::as_str)
     }
 
     /// Returns a numeric setting.
-    #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.sysctl(name)?.trim().parse().ok()
     }
 
     /// Whether a setting that is a switch is off.
-    #[must_use]
     pub fn is_off(&self, name: &str) -> bool {
         self.number(name) == Some(0)
     }
 
     /// Returns a setting of three numbers: minimum, default and maximum.
-    #[must_use]
     pub fn triple(&self, name: &str) -> Option<[u64; 3]> {
         let mut numbers = self.sysctl(name)?.split_whitespace().map(str::parse);
         let mut next = || numbers.next()?.ok();
@@ -185,7 +180,6 @@ impl HostFacts {
     }
 
     /// Whether the kernel is of this version or later; `None` if its release is unknown.
-    #[must_use]
     pub fn is_kernel_from(&self, major: u64, minor: u64) -> Option<bool> {
         let mut parts = self.kernel.as_deref()?.split(['.', '-']).map(str::parse);
         let version = (parts.next()?.ok()?, parts.next()?.ok()?);
@@ -193,14 +187,12 @@ impl HostFacts {
     }
 
     /// Returns the metrics of the route; all unset if the route is unknown.
-    #[must_use]
     pub fn metrics(&self) -> RouteMetrics {
         let metrics = self.route.as_ref().map(|route| route.metrics.clone());
         metrics.unwrap_or_default()
     }
 
     /// Returns the name of the interface.
-    #[must_use]
     pub fn device(&self) -> Option<&str> {
         Some(self.interface.as_ref()?.name.as_str())
     }

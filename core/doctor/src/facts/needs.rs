@@ -15,7 +15,6 @@ macro_rules! facts {
 
         impl Fact {
             /// Returns its name in [`HostFacts::unreadable`] and in output.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     Self::Sysctl(name) => name,
@@ -24,7 +23,6 @@ macro_rules! facts {
             }
 
             /// Whether the fact was read.
-            #[must_use]
             pub fn is_known(self, facts: &HostFacts) -> bool {
                 let is_known: fn(&HostFacts) -> bool = match self {
                     Self::Sysctl(name) => return facts.sysctl(name).is_some(),

@@ -55,7 +55,6 @@ impl RouteMetrics {
     pub const CWND: u32 = 7;
 
     /// Whether the metric with this number is locked.
-    #[must_use]
     pub fn is_locked(&self, number: u32) -> bool {
         self.locks >> number & 1 == 1
     }
@@ -78,7 +77,6 @@ impl RouteMetrics {
     }
 
     /// Returns the metrics as arguments of `ip route`.
-    #[must_use]
     pub fn words(&self) -> String {
         let number = |name: &str, lock: u32, value: Option<u64>| {
             let lock = if self.is_locked(lock) { "lock " } else { "" };
@@ -107,7 +105,6 @@ impl RouteMetrics {
 
 impl Route {
     /// Returns the command that gives the route `metrics` and no others.
-    #[must_use]
     pub fn replace(&self, metrics: &RouteMetrics) -> String {
         let mut command = String::from("ip route replace ");
         command.push_str(&self.spec);
@@ -116,7 +113,6 @@ impl Route {
     }
 
     /// Returns the command that restores the route as it was read.
-    #[must_use]
     pub fn restore(&self) -> String {
         self.replace(&self.metrics)
     }

@@ -58,7 +58,6 @@ pub struct Rule {
 }
 
 /// Returns the rule with this id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)
 }

@@ -1,4 +1,4 @@
-//! Requests of senders (XCP, RCP, Quick-Start) at a link that answers them.
+//! Requests of senders (XCP, Quick-Start) at a link that answers them.
 
 use gigatcp_units::Instant;
 

@@ -30,7 +30,6 @@ mod fq_codel;
 mod head_drop;
 mod htb;
 mod pie;
-mod rcp;
 mod red;
 mod step;
 #[cfg(test)]
@@ -294,7 +293,6 @@ pub const REGISTRY: &[Entry] = &[
     pie::ENTRY,
     dualpi2::ENTRY,
     xcp::ENTRY,
-    rcp::ENTRY,
 ];
 
 /// Returns the discipline of that name.

@@ -193,9 +193,9 @@ fn a_shorter_delay_lets_nothing_overtake() {
     trial.change(at(ms(1)), &short);
     trial.arrive(at(ms(2)), Train::one(1, 1250));
     trial.arrive(at(ms(45)), Train::one(2, 1250));
-    let trial = trial.end();
-    assert_eq!(trial.numbers(), [0, 1, 2]);
-    assert_eq!(trial.times(), [50_000, 50_000, 55_000]);
+    let ended = trial.end();
+    assert_eq!(ended.numbers(), [0, 1, 2]);
+    assert_eq!(ended.times(), [50_000, 50_000, 55_000]);
 }
 
 #[test]
@@ -210,14 +210,14 @@ fn what_waits_moves_to_another_discipline() {
             ..ten_mbit()
         };
         trial.change(at(ms(2)), &managed);
-        let trial = trial.end();
+        let ended = trial.end();
         assert_eq!(
-            trial.numbers(),
+            ended.numbers(),
             (0..20).collect::<Vec<_>>(),
             "{name}: {:?}",
-            trial.dropped
+            ended.dropped
         );
-        assert_eq!(trial.times().last(), Some(&20_000), "{name}");
+        assert_eq!(ended.times().last(), Some(&20_000), "{name}");
     }
 }
 
@@ -243,9 +243,9 @@ fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
     let mut other = six_behind_a_class();
     other.change(at(Duration::from_micros(40)), &HopConfig::default());
     assert_eq!(trial.end().times(), [0, 0, 14, 35, 55, 75]);
-    let other = other.end();
-    assert_eq!(other.times(), [0, 0, 14, 35, 40, 40]);
-    assert_eq!(other.numbers(), [0, 1, 2, 3, 4, 5]);
+    let other_ended = other.end();
+    assert_eq!(other_ended.times(), [0, 0, 14, 35, 40, 40]);
+    assert_eq!(other_ended.numbers(), [0, 1, 2, 3, 4, 5]);
 }
 
 /// The six packets of the test above: the link has work until the last has left, at 75.52 us.
@@ -280,12 +280,12 @@ fn what_finds_no_room_in_a_smaller_queue_is_dropped_and_counted() {
     };
     // Two have left, the third is in service and counts.
     trial.change(at(Duration::from_micros(2_500)), &smaller);
-    let trial = trial.end();
-    assert_eq!(trial.numbers(), [0, 1, 2, 3, 4, 5]);
+    let ended = trial.end();
+    assert_eq!(ended.numbers(), [0, 1, 2, 3, 4, 5]);
     let expected: Vec<_> = (6..11)
         .map(|number| (number, DropCause::QueueFull))
         .collect();
-    assert_eq!(trial.dropped, expected);
+    assert_eq!(ended.dropped, expected);
 }
 
 #[test]

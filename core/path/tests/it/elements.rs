@@ -157,8 +157,10 @@ impl Outcome {
     fn packets(&self) -> Vec<(usize, u64, bool)> {
         let each = |(_, route, numbers, is_error): &(Instant, usize, Vec<u64>, bool)| {
             let (route, is_error) = (*route, *is_error);
-            let numbers = numbers.clone().into_iter();
-            numbers.map(move |number| (route, number, is_error))
+            numbers
+                .clone()
+                .into_iter()
+                .map(move |number| (route, number, is_error))
         };
         self.delivered.iter().flat_map(each).collect()
     }

@@ -189,10 +189,9 @@ fn network(release: impl Strategy<Value = Release>) -> impl Strategy<Value = Net
                 back: tells.then(|| (back, places.map(left_out).collect())),
             }
         };
-        let routes = routes.iter().enumerate().map(route).collect();
         NetworkConfig {
             links,
-            routes,
+            routes: routes.iter().enumerate().map(route).collect(),
             ..NetworkConfig::default()
         }
     })
@@ -291,8 +290,10 @@ proptest! {
         }
         for route in 0..config.routes.len() {
             let of_route = |all: &[Arrived]| -> Vec<u64> {
-                let all = all.iter().filter(|delivery| delivery.1 == route);
-                all.flat_map(|(_, _, numbers, _)| numbers.clone()).collect()
+                all.iter()
+                    .filter(|delivery| delivery.1 == route)
+                    .flat_map(|(_, _, numbers, _)| numbers.clone())
+                    .collect()
             };
             let (mut one, mut other) = (of_route(&out), of_route(&joined.arrived));
             let dues = out.iter().filter(|delivery| delivery.1 == route).map(|delivery| delivery.0);

@@ -21,28 +21,24 @@ pub struct Credentials {
 
 impl Credentials {
     /// Returns the text that is encrypted.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let (user, password, sent_at) = (&self.user, &self.password, self.sent_at);
         format!("user: {user}\npwd:  {password}\nts:   {sent_at}")
     }
 
     /// Reads the decrypted text; `None` if it has another form.
-    #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("user: ")?;
         let (user, rest) = rest.split_once("\npwd:  ")?;
         let (password, time) = rest.rsplit_once("\nts:   ")?;
-        let time = time.trim_end_matches(['\0', '\n']);
         Some(Self {
             user: user.into(),
             password: password.into(),
-            sent_at: time.parse().ok()?,
+            sent_at: time.trim_end_matches(['\0', '\n']).parse().ok()?,
         })
     }
 
     /// Returns the text whose digest the server keeps.
-    #[must_use]
     pub fn salted(&self) -> String {
         format!("{{{}}}{}", self.user, self.password)
     }
@@ -50,7 +46,6 @@ impl Credentials {
 
 /// Returns the digest of a user in the server's file; `None` without such a user. The file has
 /// `user,digest` lines. Lines that begin with `#` are comments.
-#[must_use]
 pub fn digest_of<'a>(file: &'a str, user: &str) -> Option<&'a str> {
     let lines = file.lines().filter(|line| !line.starts_with('#'));
     let mut entries = lines.filter_map(|line| line.split_once(','));

@@ -136,7 +136,6 @@ pub struct Client {
 impl Client {
     /// Begins a test on an established connection. A server with a queue may delay it: there is no
     /// deadline until the server requests the data connections.
-    #[must_use]
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         Self {
             exchange: None,
@@ -155,13 +154,11 @@ impl Client {
     }
 
     /// Whether the server has not sent anything yet.
-    #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.phase == Phase::ParamExchange
     }
 
     /// Whether the server has not yet requested the data connections.
-    #[must_use]
     pub fn is_queued(&self) -> bool {
         matches!(self.phase, Phase::ParamExchange | Phase::CreateStreams)
     }
@@ -172,7 +169,6 @@ impl Client {
     }
 
     /// Returns the time to call [`Self::handle_timeout`]; `None` if there is no deadline.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }

@@ -35,13 +35,11 @@ const LONGEST: Duration = Duration::from_millis(500);
 const VERSION: u64 = 1;
 
 /// Returns the private parameter by which a client announces a clock exchange.
-#[must_use]
 pub fn announcement() -> (&'static str, Value) {
     ("clock", json!(VERSION))
 }
 
 /// Whether a client announces a clock exchange.
-#[must_use]
 pub fn is_announced(parameters: &Parameters) -> bool {
     let private = parameters.private.as_ref();
     private.is_some_and(|private| private["clock"].as_u64() == Some(VERSION))
@@ -61,7 +59,6 @@ pub struct ClockOffset {
 impl ClockOffset {
     /// Returns the offset from a packet that the client sent (t1) and that came back (t4), and that
     /// the server received (t2) and returned (t3). Times are in nanoseconds of the clock of each.
-    #[must_use]
     pub fn between([t1, t2, t3, t4]: [u64; 4]) -> Self {
         let [there, back] =
             [(t2, t1), (t4, t3)].map(|(to, from)| i128::from(to) - i128::from(from));
@@ -137,21 +134,18 @@ pub struct Clocks {
 
 impl Clocks {
     /// Returns server's clock less client's, in nanoseconds, at a time of the client's.
-    #[must_use]
     pub fn offset_at(&self, at: Instant) -> f64 {
         let since = at.as_nanos() as f64 - self.start.at.as_nanos() as f64;
         self.start.offset_ns as f64 + since * self.drift()
     }
 
     /// Returns the offset in nanoseconds at a time of the server's clock.
-    #[must_use]
     pub fn offset_at_server(&self, at: Instant) -> f64 {
         let by_client = saturated(i128::from(at.as_nanos()) - i128::from(self.start.offset_ns));
         self.offset_at(Instant::from_nanos(by_client.max(0).cast_unsigned()))
     }
 
     /// Returns the server clock's gain in seconds per second of the client's; 0 if unknown.
-    #[must_use]
     pub fn drift(&self) -> f64 {
         let elapsed = self.end.at.saturating_since(self.start.at).as_nanos();
         let gained = self.end.offset_ns as f64 - self.start.offset_ns as f64;
@@ -162,7 +156,6 @@ impl Clocks {
     }
 
     /// Returns the maximum error of any offset between the two.
-    #[must_use]
     pub fn uncertainty(&self) -> Duration {
         Duration::from_nanos(self.start.rtt.max(self.end.rtt).as_nanos() / 2)
     }

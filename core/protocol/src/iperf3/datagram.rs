@@ -25,7 +25,6 @@ pub const MIN_SIZE: usize = 16;
 /// Returns the answer to the first message of a stream; `None` for another message.
 ///
 /// Big-endian hosts from 3.11 to 3.16 exchange the two messages with their bytes reversed.
-#[must_use]
 pub fn reply_to(bytes: &[u8]) -> Option<[u8; 4]> {
     let reversed = |mut message: [u8; 4]| {
         message.reverse();
@@ -42,7 +41,6 @@ pub fn reply_to(bytes: &[u8]) -> Option<[u8; 4]> {
 }
 
 /// Whether bytes are an answer to [`CONNECT`].
-#[must_use]
 pub fn is_reply(bytes: &[u8]) -> bool {
     let legacy = [LEGACY_REPLY.to_le_bytes(), LEGACY_REPLY.to_be_bytes()];
     bytes == REPLY || legacy.iter().any(|legacy| bytes == legacy)
@@ -72,7 +70,6 @@ impl Header {
     }
 
     /// Reads the header; `None` if the datagram is too short.
-    #[must_use]
     pub fn read(datagram: &[u8], is_64bit: bool) -> Option<Self> {
         let word = |at: usize| {
             let bytes = datagram.get(at..at + 4)?;

@@ -91,7 +91,6 @@ impl ErrorCode {
     }
 
     /// Returns iperf3's name; `None` if the number is unknown.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         self.entry().map(|(_, name, _)| *name)
     }

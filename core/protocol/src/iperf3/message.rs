@@ -19,7 +19,6 @@ pub struct Cookie([u8; COOKIE_LENGTH]);
 
 impl Cookie {
     /// Creates a cookie from 36 random bytes.
-    #[must_use]
     pub fn from_random(random: [u8; COOKIE_LENGTH - 1]) -> Self {
         let mut bytes = [0; COOKIE_LENGTH];
         for (byte, random) in bytes.iter_mut().zip(random) {
@@ -29,13 +28,11 @@ impl Cookie {
     }
 
     /// Creates a cookie from bytes read. Any bytes are valid: a server only compares them.
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; COOKIE_LENGTH]) -> Self {
         Self(bytes)
     }
 
     /// Returns the bytes to send.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; COOKIE_LENGTH] {
         &self.0
     }
@@ -108,17 +105,16 @@ impl State {
     }
 
     /// Returns the byte on the wire.
-    #[must_use]
     pub fn to_byte(self) -> u8 {
         self.entry().1.cast_unsigned()
     }
 
     /// Reads a byte; `None` if no state has it.
-    #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
-        let byte = byte.cast_signed();
-        let entry = STATES.iter().find(|(_, known, _)| *known == byte)?;
-        Some(entry.0)
+        let (state, ..) = STATES
+            .iter()
+            .find(|(_, known, _)| *known == byte.cast_signed())?;
+        Some(*state)
     }
 }
 

@@ -31,7 +31,6 @@ impl Transport {
     const ALL: [(Self, &str); 3] = [(Self::Tcp, "tcp"), (Self::Udp, "udp"), (Self::Sctp, "sctp")];
 
     /// Returns its key in the parameters.
-    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -55,7 +54,6 @@ pub enum Direction {
 
 impl Direction {
     /// Whether the client sends.
-    #[must_use]
     pub fn has_forward(self) -> bool {
         self != Self::Reverse
     }
@@ -220,7 +218,6 @@ impl Parameters {
     }
 
     /// Returns the JSON that a client sends.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| {
@@ -284,7 +281,6 @@ impl Parameters {
     }
 
     /// Returns the number of streams, both directions together.
-    #[must_use]
     pub fn streams(&self) -> u32 {
         let directions = if self.direction == Direction::Bidirectional {
             2

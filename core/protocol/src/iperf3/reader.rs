@@ -77,8 +77,10 @@ impl<E> Found<E> {
         };
         let float = |value: Scalar, key| value.float().ok_or(missing(key));
         let has = self.sender_has_retransmits.signed();
-        let text = self.server_output_text.and_then(&keep);
-        let text = text.and_then(|text| text.as_str().map(String::from));
+        let text = self
+            .server_output_text
+            .and_then(&keep)
+            .and_then(|text| text.as_str().map(String::from));
         let json = self.server_output_json.and_then(&keep);
         let Streams(found) = self.streams.ok_or(missing("streams"))?;
         Ok(Results {

@@ -17,7 +17,6 @@ pub(super) const MAX_OF_CLIENT: usize = 256 << 10;
 
 /// Returns the id of a stream by its place in the order of creation. The ids are 1, 3, 4, 5, ...:
 /// iperf3 skips 2.
-#[must_use]
 pub fn stream_id(place: usize) -> u64 {
     let place = place as u64;
     if place == 0 { 1 } else { place + 2 }
@@ -96,7 +95,6 @@ pub struct Results {
 
 impl Results {
     /// Returns the JSON to send.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let mut value = json!({
             "cpu_util_total": self.cpu.total,

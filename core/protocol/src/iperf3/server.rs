@@ -120,7 +120,6 @@ pub struct Session {
 
 impl Session {
     /// Serves a client whose cookie was read: requests its parameters.
-    #[must_use]
     pub fn new(now: Instant) -> Self {
         let mut session = Self {
             deadline: Some(now + ANSWER_TIMEOUT),
@@ -136,7 +135,6 @@ impl Session {
     }
 
     /// Returns the time to call [`Self::handle_timeout`].
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }

@@ -54,7 +54,6 @@ impl Message {
     }
 
     /// Parses a datagram; `None` if it is of another kind.
-    #[must_use]
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let (prefix, rest) = datagram.split_first_chunk()?;
         let number = u16::from_be_bytes(*rest.first_chunk()?);
@@ -81,7 +80,6 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// The answer. Of too many deliveries, some evenly spaced ones and the last are sent.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = ARRIVALS.to_vec();
         bytes.extend(self.train.to_be_bytes());
@@ -100,7 +98,6 @@ impl Arrivals {
     }
 
     /// Parses an answer; `None` if it is of another kind, or its times run backwards.
-    #[must_use]
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let rest = datagram.strip_prefix(&ARRIVALS)?;
         let (train, rest) = rest.split_first_chunk()?;

@@ -33,7 +33,6 @@ pub enum Mode {
 
 impl Mode {
     /// The name in parameters, on the command line and in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TcpRr => "tcp_rr",
@@ -58,7 +57,6 @@ pub struct Transactions {
 impl Transactions {
     /// Maximum number of connections that a server has for a test: of `tcp_crr`, those that are used
     /// and as many that wait for one to be closed.
-    #[must_use]
     pub const fn connections(&self) -> u32 {
         match self.mode {
             Mode::TcpRr => self.flows,
@@ -117,13 +115,11 @@ pub struct Responses(pub u64);
 
 impl Responses {
     /// The private results.
-    #[must_use]
     pub fn to_json(self) -> Value {
         json!({"responses": self.0})
     }
 
     /// Reads private results.
-    #[must_use]
     pub fn from_json(private: &Value) -> Option<Self> {
         private["responses"].as_u64().map(Self)
     }

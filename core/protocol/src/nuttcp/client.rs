@@ -105,7 +105,6 @@ pub struct Client {
 
 impl Client {
     /// Creates a client that greets.
-    #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         let mut client = Self::idle(parameters);
         client.waiting.send(greeting::hello(Version::OURS));
@@ -113,7 +112,6 @@ impl Client {
     }
 
     /// Creates a client of a server that is older than the greeting.
-    #[must_use]
     pub fn without_greeting(parameters: Parameters) -> Self {
         let mut client = Self::idle(parameters);
         client.send_parameters(Version::UNKNOWN);
@@ -128,13 +126,11 @@ impl Client {
     }
 
     /// Returns the parameters; options that the server does not support are switched off.
-    #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
     /// Returns the private text of a server of this project; empty from others.
-    #[must_use]
     pub fn private(&self) -> &str {
         &self.private
     }

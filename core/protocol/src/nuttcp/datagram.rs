@@ -80,7 +80,6 @@ pub struct Stamp {
 
 impl Datagram {
     /// Reads a datagram.
-    #[must_use]
     pub fn read(bytes: &[u8]) -> Self {
         if bytes.len() > MARKER {
             return Self::Data(Stamp::read(bytes));
@@ -98,7 +97,6 @@ impl Datagram {
     }
 
     /// Returns the bytes of a marker; `None` for data.
-    #[must_use]
     pub fn marker(self) -> Option<[u8; MARKER]> {
         match self {
             Self::Begin(number) => Some([b'B', b'O', b'D', b'0' + number.min(1)]),
@@ -161,7 +159,6 @@ pub struct StreamMark {
 
 impl StreamMark {
     /// Reads the mark in the first buffer; `None` if the transmitter does not count.
-    #[must_use]
     pub fn read(first: &[u8]) -> Option<Self> {
         let mark: [u8; 4] = first.get(COUNT + 4..COUNT + 8)?.try_into().ok()?;
         let (little, big) = (u32::from_le_bytes(mark), u32::from_be_bytes(mark));
@@ -188,7 +185,6 @@ impl StreamMark {
     }
 
     /// Reads the stamp of a later buffer.
-    #[must_use]
     pub fn stamp(self, buffer: &[u8]) -> Option<StreamStamp> {
         let word = |at: usize| {
             let word: [u8; 4] = buffer.get(at..at + 4)?.try_into().ok()?;
@@ -312,7 +308,6 @@ struct Measured {
 
 impl Receiver {
     /// Creates the receiver of a test.
-    #[must_use]
     pub fn new(parameters: &Parameters, agreed: &Agreed) -> Self {
         let is_spaced = parameters.jitter.any() && parameters.instantaneous;
         let bits = u128::from(parameters.buffer_bytes) * 8;
@@ -364,9 +359,9 @@ impl Receiver {
         });
         if let (true, Some(clock), Some(sent)) = (self.has_clock, clock, stamp.sent) {
             let delay = i128::from(clock.as_nanos()) - i128::from(sent.as_nanos());
-            let delay = delay.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
-            self.total.one_way_delay.take(delay);
-            self.interval.one_way_delay.take(delay);
+            let bounded = delay.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+            self.total.one_way_delay.take(bounded);
+            self.interval.one_way_delay.take(bounded);
         }
         let is_next =
             count.is_none_or(|count| count == self.last_count.saturating_add(self.datagram_bytes));
@@ -386,25 +381,21 @@ impl Receiver {
     }
 
     /// Returns whether the last marker has arrived.
-    #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.finished
     }
 
     /// Returns whether data has begun to arrive and not ended.
-    #[must_use]
     pub const fn is_receiving(&self) -> bool {
         self.begun.is_some() && self.ended.is_none()
     }
 
     /// Returns the time at which the transfer began.
-    #[must_use]
     pub const fn begun(&self) -> Option<Instant> {
         self.begun
     }
 
     /// Returns the time from begin to end, or until `now` before the end.
-    #[must_use]
     pub fn duration(&self, now: Instant) -> Duration {
         let end = self.ended.unwrap_or(now);
         self.begun
@@ -412,7 +403,6 @@ impl Receiver {
     }
 
     /// Returns everything counted since the beginning.
-    #[must_use]
     pub fn total(&self) -> Received {
         self.report(&self.total, self.received, self.sent)
     }
@@ -443,7 +433,6 @@ impl Receiver {
 }
 
 /// Returns the losses from two amounts of data, in datagrams of equal length.
-#[must_use]
 pub fn losses(sent: u64, received: u64, datagram_bytes: u64) -> Loss {
     let datagram = i128::from(datagram_bytes.max(1));
     let lost = i128::from(sent) - i128::from(received);
@@ -455,7 +444,6 @@ pub fn losses(sent: u64, received: u64, datagram_bytes: u64) -> Loss {
 }
 
 /// Returns the payload of nuttcp's buffers: printable characters, repeated.
-#[must_use]
 pub fn pattern(length: usize) -> Vec<u8> {
     (b' '..=b'~').cycle().take(length).collect()
 }

@@ -27,7 +27,6 @@ pub(super) const KO: &str = "KO";
 pub(super) const DONE: &str = "DONE";
 
 /// Writes the greeting.
-#[must_use]
 pub fn hello(version: Version) -> String {
     format!("{HELO}{version}\n")
 }
@@ -45,7 +44,6 @@ pub fn read_hello(line: &str) -> Result<Version, Error> {
 }
 
 /// Writes the server's consent.
-#[must_use]
 pub fn consent(version: Version) -> String {
     format!("{OK} v{version}\n")
 }
@@ -57,8 +55,8 @@ pub fn consent(version: Version) -> String {
 pub fn read_consent(line: &str) -> Result<Version, Error> {
     match line.strip_prefix(OK) {
         Some(rest) => {
-            let rest = rest.trim_start().trim_start_matches('v');
-            Ok(Version::read(rest).unwrap_or(Version::UNKNOWN))
+            let version = rest.trim_start().trim_start_matches('v');
+            Ok(Version::read(version).unwrap_or(Version::UNKNOWN))
         }
         None => Err(Error::Unexpected {
             read: excerpt(line),
@@ -68,7 +66,6 @@ pub fn read_consent(line: &str) -> Result<Version, Error> {
 }
 
 /// Writes a server's refusal.
-#[must_use]
 pub fn refusal(reason: &str) -> String {
     format!("{KO}\n{reason}\n{KO}\n")
 }
@@ -90,7 +87,6 @@ pub struct Agreed {
 
 impl Agreed {
     /// Returns the behavior with a peer of that version.
-    #[must_use]
     pub fn new(peer: Version, parameters: &Parameters) -> Self {
         let is_long = parameters.buffer_bytes as usize >= COUNTED;
         let counts = !parameters.interval.is_zero() || parameters.jitter.has(Wanted::IN_SEQUENCE);

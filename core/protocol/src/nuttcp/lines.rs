@@ -84,7 +84,6 @@ impl Lines {
     }
 
     /// Returns the number of bytes held.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.begun.len()
     }

@@ -112,7 +112,6 @@ pub enum Side {
 
 impl Side {
     /// Returns the letter in the line's prefix.
-    #[must_use]
     pub const fn letter(self) -> char {
         match self {
             Self::Transmitter => 't',

@@ -65,7 +65,6 @@ impl Format {
     pub const NO_CONGESTION_WINDOW: Self = Self(0x2000);
 
     /// Returns whether all bits of `part` are set.
-    #[must_use]
     pub const fn has(self, part: Self) -> bool {
         self.0 & part.0 == part.0
     }
@@ -92,13 +91,11 @@ impl Wanted {
     pub const IN_SEQUENCE: u32 = 8;
 
     /// Returns whether anything is wanted.
-    #[must_use]
     pub const fn any(self) -> bool {
         self.0 != 0
     }
 
     /// Returns whether `part` is wanted.
-    #[must_use]
     pub const fn has(self, part: u32) -> bool {
         self.0 & part != 0
     }
@@ -260,13 +257,11 @@ impl Default for Limits {
 
 impl Parameters {
     /// Returns whether data flows between client and server at all.
-    #[must_use]
     pub fn has_data(&self) -> bool {
         !self.traceroute && self.third_party.is_none()
     }
 
     /// Returns the server's side of the transfer.
-    #[must_use]
     pub fn server(&self) -> Side {
         match self.client {
             Side::Transmitter => Side::Receiver,
@@ -275,13 +270,11 @@ impl Parameters {
     }
 
     /// Returns whether the client opens the data connections; UDP has none.
-    #[must_use]
     pub fn client_connects(&self) -> bool {
         (self.client == Side::Transmitter) != self.flipped
     }
 
     /// Returns the test that a server runs as the client of the third party.
-    #[must_use]
     pub fn delegated(&self) -> Option<Self> {
         let third = self.third_party.as_ref()?;
         let buffer_bytes = match (self.buffer_bytes, self.udp) {
@@ -378,16 +371,14 @@ impl Parameters {
 }
 
 fn refuse(key: &'static str, read: impl ToString, expected: &'static str) -> Result<(), Error> {
-    let read = read.to_string();
     Err(Error::Parameter {
         key,
-        read,
+        read: read.to_string(),
         expected,
     })
 }
 
 /// Returns whether a third party's name contains only a host and an address.
-#[must_use]
 pub(super) fn is_host(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-.:/+=".contains(c);
     // A server that runs a command would read a leading dash as an option.
@@ -398,7 +389,6 @@ pub(super) fn is_host(text: &str) -> bool {
 }
 
 /// Returns whether a multicast group contains only an address.
-#[must_use]
 pub(super) fn is_group(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_hexdigit() || ".:".contains(c);
     !text.is_empty() && text.len() <= MAX_GROUP && text.chars().all(is_part)

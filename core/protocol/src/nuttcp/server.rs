@@ -67,7 +67,6 @@ pub struct Server {
 
 impl Server {
     /// Creates a server for a client that has just connected.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,

@@ -30,7 +30,6 @@ impl Version {
     pub const CONGESTION_WINDOW: Self = Self::new(8, 0, 1);
 
     /// A version from its numbers.
-    #[must_use]
     pub const fn new(major: u16, minor: u16, delta: u16) -> Self {
         Self {
             major,

@@ -122,8 +122,9 @@ fn a_server_of_8_2_2_reports_windows_and_streams() {
     let sums = " 1779.3750 MB /   2.00 sec = 7463.0000 Mbps 16 %TX 24 %RX 5 retrans 894 KB-cwnd \
                 20.09 msRTT";
     assert_eq!(brief.line(Format::RTT), sums);
-    let streams = sums.replace("5 retrans", "5 = 1+4 retrans");
-    let streams = streams.replace("894 KB", "894 = 447+447 KB");
+    let streams = sums
+        .replace("5 retrans", "5 = 1+4 retrans")
+        .replace("894 KB", "894 = 447+447 KB");
     assert_eq!(brief.line_by_stream(Format::RTT), streams);
 }
 

@@ -33,7 +33,7 @@
 //! | `loss_recovery` | RFC 8985, 9937, 5682, 3522: which rule decides when |
 //! | `quick_start` | RFC 4782: a first window that routers approve |
 //! | `careful_resume` | RFC 9959: a window from an earlier connection |
-//! | `routers` | XCP, RCP: requests to routers, and their answers |
+//! | `routers` | XCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
 //! | `pacing`, `deferral` | release times; waiting for larger super-segments |
 //! | `timeout` | 3.8.1, 3.8.6.1: retransmission, window probes, TIME-WAIT |

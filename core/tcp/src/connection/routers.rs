@@ -1,4 +1,4 @@
-//! Requests to routers of the path, and their replies: XCP, RCP.
+//! Requests to routers of the path, and their replies: XCP.
 //!
 //! A congestion control that uses routers puts a request on every segment of data; SMSS leaves
 //! space for it. The receiver returns the routers' reply on its next segment with enough space,
@@ -45,7 +45,7 @@ impl Routers {
     /// Returns the bytes reserved in full segments.
     pub(super) const fn room(&self) -> u32 {
         let request = self.asks as usize * RouterRequest::OPTION_LEN;
-        let reply = self.replies as usize * RouterReply::MAX_OPTION_LEN;
+        let reply = self.replies as usize * RouterReply::OPTION_LEN;
         (request + reply) as u32
     }
 }
@@ -95,7 +95,7 @@ impl<P: Payload> Connection<P> {
                 segment.options.set_router_request(None);
             }
         }
-        let full = (len as u64).min(u64::from(self.smss)) + RouterReply::MAX_OPTION_LEN as u64;
+        let full = (len as u64).min(u64::from(self.smss)) + RouterReply::OPTION_LEN as u64;
         let Some(reply) = self.routers.reply.as_deref().copied() else {
             return;
         };

@@ -7,7 +7,7 @@ use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionKind, Controller, Counting, Lost, RateSample, Sent,
     SlowStart,
 };
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{RequestScheme, RouterReply};
 use std::collections::VecDeque;
 
@@ -249,8 +249,7 @@ impl Rounds {
         self.answer();
     }
 
-    /// Routers of the path answer once per round: four tenths of what is spare to a window,
-    /// all of the path to a rate.
+    /// Routers of the path answer once per round: four tenths of what is spare.
     fn answer(&mut self) {
         if self.path == u64::MAX {
             return;
@@ -262,10 +261,6 @@ impl Rounds {
             RequestScheme::Xcp { .. } => {
                 let spare = (self.path as f64 - self.cwnd()) * SMSS as f64;
                 RouterReply::Xcp((0.4 * spare) as i32)
-            }
-            RequestScheme::Rcp { .. } => {
-                let path = Bytes::new(self.path * SMSS);
-                RouterReply::Rcp(Rate::from_amount(path, self.rtt))
             }
             RequestScheme::QuickStart { .. } => return,
         };

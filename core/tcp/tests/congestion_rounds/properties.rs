@@ -7,7 +7,7 @@ use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionKind, Controller, Counting, Entry, Family, Lost, REGISTRY,
     RateSample, Sent, SlowStart, WindowBounds,
 };
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::RouterReply;
 use proptest::prelude::*;
 
@@ -113,7 +113,6 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..2_000_000_u64).prop_map(Step::Established),
         2 => Just(Step::RecoveryEnd),
         2 => any::<i32>().prop_map(|bytes| Step::Reply(RouterReply::Xcp(bytes))),
-        1 => (1..u64::MAX).prop_map(|bps| Step::Reply(RouterReply::Rcp(Rate::from_bps(bps)))),
         1 => octets().prop_map(Step::IdleRestart),
         1 => (octets(), octets(), octets())
             .prop_map(|(cwnd, least, most)| Step::Unvalidated(cwnd, least, most.max(least))),

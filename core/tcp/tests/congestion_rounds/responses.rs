@@ -7,7 +7,7 @@
 use crate::harness::{Link, Rounds, SMSS, modern};
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{Config, CongestionKind, Controller, find};
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::{Bytes, Duration};
 use gigatcp_wire::RouterReply;
 
 const RTT: Duration = Duration::from_millis(100);
@@ -474,16 +474,4 @@ fn xcp_adds_feedback_and_is_reno_two_rounds_after_the_last() {
     assert_eq!(rounds.cwnd(), 15.0);
     tell(&mut rounds, -4_000);
     assert_eq!(rounds.cwnd(), 11.0);
-}
-
-#[test]
-fn rcp_paces_at_the_rate_it_is_told() {
-    let mut rounds = Rounds::new(control("rcp", 10), RTT, 1);
-    rounds.round();
-    let now = rounds.now;
-    assert_eq!(rounds.control.pacing_rate(), None);
-    let rate = Rate::from_amount(Bytes::new(50 * SMSS), RTT);
-    rounds.control.on_reply(now, RouterReply::Rcp(rate));
-    assert_eq!(rounds.control.pacing_rate(), Some(rate));
-    assert!((202.9..=203.0).contains(&rounds.cwnd()), "4·50 + 3");
 }

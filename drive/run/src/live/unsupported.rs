@@ -104,7 +104,7 @@ fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal>
 }
 
 /// Controls that no kernel has under that name.
-const ENGINES_OWN: [&str; 13] = [
+const ENGINES_OWN: [&str; 12] = [
     "bic-2.6.20",
     "compound",
     "copa",
@@ -114,7 +114,6 @@ const ENGINES_OWN: [&str; 13] = [
     "fixed",
     "ledbat",
     "ledbat++",
-    "rcp",
     "tahoe",
     "tahoe-1988",
     "xcp",
@@ -150,8 +149,7 @@ pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
     if scenario.sender.stack == Stack::Kernel {
         of_flows(scenario, &mut left_out);
     }
-    let is_router =
-        |hop: &HopConfig| hop.quick_start || ["xcp", "rcp"].contains(&hop.queue.discipline.name);
+    let is_router = |hop: &HopConfig| hop.quick_start || hop.queue.discipline.name == "xcp";
     if scenario
         .forward
         .iter()

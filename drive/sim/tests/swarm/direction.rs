@@ -141,8 +141,8 @@ impl Direction {
         let mut mended = octets.to_vec();
         damage.turn(&mut mended);
         let sent = decode_packet(&mended);
-        let (_, sent) = sent.map_err(|error| format!("mended it cannot be read: {error}"))?;
-        let mut sent = sent.map_payload(Bytes::copy_from_slice);
+        let (_, decoded) = sent.map_err(|error| format!("mended it cannot be read: {error}"))?;
+        let mut sent = decoded.map_payload(Bytes::copy_from_slice);
         sent.ecn = read.1.ecn;
         if read.0.endpoints != self.endpoints || sent != *read.1 {
             return Err(format!(
@@ -197,8 +197,11 @@ impl Direction {
         if let Some(damage) = damage {
             damage.turn(&mut octets);
         }
-        let octets = octets.into();
-        self.launch_all(now, Cargo::Packet { octets, damage });
+        let cargo = Cargo::Packet {
+            octets: octets.into(),
+            damage,
+        };
+        self.launch_all(now, cargo);
         Ok(())
     }
 
@@ -246,11 +249,11 @@ impl Direction {
                 Cargo::Whole(segment) => return Ok(Some(segment)),
                 Cargo::Packet { octets, damage } => match (decode_packet(&octets), damage) {
                     (Ok((ip, segment)), damage) => {
-                        let segment = segment.map_payload(|payload| octets.slice_ref(payload));
+                        let shared = segment.map_payload(|payload| octets.slice_ref(payload));
                         if let Some(damage) = damage {
-                            self.check_harmless(&octets, damage, (ip, &segment))?;
+                            self.check_harmless(&octets, damage, (ip, &shared))?;
                         }
-                        return Ok(Some(segment));
+                        return Ok(Some(shared));
                     }
                     (Err(_), Some(damage)) if damage.is_covered(self.ip()) => {}
                     (Err(error), _) => {

@@ -615,8 +615,7 @@ fn total(
     if draw.chance(20) {
         return 0;
     }
-    let most = most.min(hosts::most_octets(sender, receiver, 1000));
-    draw.amount(most)
+    draw.amount(most.min(hosts::most_octets(sender, receiver, 1000)))
 }
 
 /// Third parties: segments with numbers that do not fit. They must change nothing, except that an

@@ -1,6 +1,5 @@
 //! `gigatcp check`: reads a plan and shows what it would run.
 
-mod processor;
 mod view;
 
 use std::path::PathBuf;
@@ -24,7 +23,7 @@ const SCHEMA: &str = "gigatcp.check/1";
     about = "Validate a plan and show what it would run",
     long_about = "\
 Validate a plan and show what it would run: its series and flows, and the path and hosts they \
-use, with the default of each key that the plan omits.
+use, and every key that is set for them.
 
 Errors are shown with their line and a correction; the exit status is then 2. With --json they \
 are on stdout for editors and scripts, as `diagnostics` with line and column.",
@@ -69,14 +68,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         return run_json(&file, &arguments.overrides);
     }
-    let plan = file.parse(&arguments.overrides)?;
-    output::print_lines(&PlanView::of(&plan).text(arguments.verbose))?;
+    let template = file.template(&arguments.overrides)?;
+    output::print_lines(&PlanView::of(&template).text(arguments.verbose))?;
     Ok(Outcome::Done)
 }
 
 fn run_json(file: &PlanFile, overrides: &[String]) -> Result<Outcome, Failure> {
-    let (plan, findings) = match file.parse_silently(overrides) {
-        Ok(plan) => (Some(PlanView::of(&plan)), plan.warnings),
+    let (plan, findings) = match file.template_silently(overrides) {
+        Ok(template) => (
+            Some(PlanView::of(&template)),
+            template.plan().warnings.clone(),
+        ),
         Err(Failure::Plan(findings)) => (None, *findings),
         Err(other) => return Err(other),
     };

@@ -11,10 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCompleter;
+use gigatcp_plan::Sweep as Section;
 use gigatcp_plan::design::address::digest;
 use gigatcp_plan::design::question::Design;
 use gigatcp_plan::design::{Question, QuestionError, Space};
-use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_run::sweep::rows::{CellRow, Column, find_metric, metrics};
 use gigatcp_run::sweep::stored_question::StoredQuestionError;
 use gigatcp_run::sweep::{Progress, StoreError, StoredQuestion, Sweep, tables};
@@ -142,14 +142,8 @@ pub(crate) struct Arguments {
 /// Runs the sweep.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let file = PlanFile::find(&arguments.plan)?;
-    let plan = file.parse(&arguments.overrides)?;
-    let template = Template::read(
-        &plan.name,
-        file.text().as_bytes(),
-        &arguments.overrides,
-        &file,
-    )
-    .map_err(|findings| Failure::Plan(Box::new(findings)))?;
+    let template = file.template(&arguments.overrides)?;
+    let plan = template.plan().clone();
     let question = Question::of(&plan, &section(arguments)?, arguments.seed);
     column(&question.metric)?;
     Design::read(&question.design).map_err(refused)?;

@@ -107,8 +107,8 @@ impl Network {
         {
             let (to, packet) = entry.remove();
             let (ip, segment) = decode_packet(&packet).expect("it was encoded so");
-            let segment = segment.map_payload(Bytes::copy_from_slice);
-            self.hosts[to].handle_segment(self.now, ip.endpoints, segment);
+            let owned = segment.map_payload(Bytes::copy_from_slice);
+            self.hosts[to].handle_segment(self.now, ip.endpoints, owned);
         }
         for host in &mut self.hosts {
             if host.poll_timeout().is_some_and(|due| due <= self.now) {

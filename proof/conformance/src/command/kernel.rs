@@ -29,8 +29,8 @@ pub(super) fn judge(
     settings: &Settings,
 ) -> Result<Result<Vec<Judged>, u8>, String> {
     if let Some(status) = privilege::restart_in_user_namespace().map_err(failure)? {
-        let status = status.code().and_then(|code| u8::try_from(code).ok());
-        return Ok(Err(status.unwrap_or(USAGE)));
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        return Ok(Err(code.unwrap_or(USAGE)));
     }
     let lists = Lists::of(found)?;
     let mut judged = Vec::new();
@@ -104,7 +104,7 @@ fn ask(
 ) -> Result<Vec<runner::ScriptResult>, String> {
     let finished = AtomicUsize::new(0);
     let print = |index: usize, judged: &runner::ScriptResult| {
-        let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = finished.fetch_add(1, Ordering::Relaxed) + 1;
         let how = match judged.report.verdict {
             Verdict::Passed => "passed",
             Verdict::Failed(_) => "failed",
@@ -112,7 +112,7 @@ fn ask(
         };
         let file = places[index].1.path.display();
         let version = cases[index].version.name();
-        eprintln!("[{finished}/{}] {file} over {version}: {how}", cases.len());
+        eprintln!("[{number}/{}] {file} over {version}: {how}", cases.len());
     };
     runner::run_scripts(cases, arguments.jobs.get(), &print).map_err(failure)
 }
@@ -150,8 +150,11 @@ impl Lists {
     /// Returns the list for a script, and its name within the shared directory.
     fn of_script(&self, path: &Path) -> Option<(&Differences, String)> {
         let folder = list_folder(path)?;
-        let name = path.strip_prefix(folder.join(SCRIPTS)).ok()?;
-        let name = name.to_str()?.to_owned();
+        let name = path
+            .strip_prefix(folder.join(SCRIPTS))
+            .ok()?
+            .to_str()?
+            .to_owned();
         Some((self.lists.get(&folder)?, name))
     }
 

@@ -44,9 +44,11 @@ impl Host {
                 self.command(first).or_else(|_| self.command(otherwise))?;
                 continue;
             }
-            let line = line.split(" > ").next().unwrap_or_default();
-            let line = line.split(" 2>").next().unwrap_or_default();
-            let line = line.split(" &>").next().unwrap_or_default();
+            let line = [" > ", " 2>", " &>"]
+                .iter()
+                .fold(line, |line, redirection| {
+                    line.split(redirection).next().unwrap_or_default()
+                });
             if !line.is_empty() && !line.starts_with('#') {
                 self.line(line)?;
             }
@@ -103,10 +105,10 @@ impl Host {
             }
             ["ethtool", "-K", _, ref features @ ..] => self.transport.setup.offload(features, line),
             ["ip", "link", "set", "dev", _, "mtu", mtu] => {
-                let mtu = mtu.parse().map_err(|_| Unsupported::new("command", line))?;
-                self.transport.addresses.mtu = mtu;
+                let octets = mtu.parse().map_err(|_| Unsupported::new("command", line))?;
+                self.transport.addresses.mtu = octets;
                 let v6 = self.transport.addresses.local.is_ipv6();
-                self.transport.setup.set_mtu(mtu, v6);
+                self.transport.setup.set_mtu(octets, v6);
                 Ok(())
             }
             [name, ..] if name.starts_with("/tmp/sysctl_restore_") => Ok(()),
@@ -136,8 +138,7 @@ impl Host {
         self.transport.setup.slow_start = SlowStart::HyStart;
         self.transport.setup.congestion = congestion_named("cubic-linux")?;
         for line in self.defaults.clone().iter().flat_map(|text| text.lines()) {
-            let line = line.split(" > ").next().unwrap_or_default();
-            let words = words(line);
+            let words = words(line.split(" > ").next().unwrap_or_default());
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             if let ["sysctl", rest @ ..] = &words[..] {
                 self.sysctls(rest)?;
@@ -147,11 +148,11 @@ impl Host {
     }
 
     fn sysctl(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
-        let name = name.replace('/', ".");
-        let value = value.trim_matches('"').trim();
+        let (name, value) = (name.replace('/', "."), value.trim_matches('"').trim());
         let known = SYSCTLS.iter().find(|(known, _)| *known == name);
-        let known = known.map(|(_, meaning)| *meaning);
-        let known = known.or_else(|| super::freebsd::meaning(&name));
+        let known = known
+            .map(|(_, meaning)| *meaning)
+            .or_else(|| super::freebsd::meaning(&name));
         let unsupported = || Unsupported::new("setting", format!("{name}={value}"));
         let Some(meaning) = known else {
             return Err(unsupported());

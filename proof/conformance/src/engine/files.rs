@@ -89,11 +89,11 @@ impl Host {
             }
             (Some(File::Pipe(pipe)), Some(File::Socket(_))) => {
                 let held = &mut self.pipes[*pipe];
-                let len = len.min(*held as usize);
-                *held -= len as u64;
+                let moved = len.min(*held as usize);
+                *held -= moved as u64;
                 let writing = Writing {
                     fd: to,
-                    left: len,
+                    left: moved,
                     ..Writing::default()
                 };
                 self.begin_write(writing, false)

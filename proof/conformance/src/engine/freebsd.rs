@@ -78,9 +78,9 @@ pub fn meaning(name: &str) -> Option<Meaning> {
         "kern.timecounter.alloweddeviation" => return Some(Nothing),
         _ => {}
     }
-    let name = name.strip_prefix("net.inet.tcp.")?;
-    let found = TCP.iter().find(|(known, _)| *known == name);
-    found.map(|(_, meaning)| *meaning)
+    let setting = name.strip_prefix("net.inet.tcp.")?;
+    let (_, meaning) = TCP.iter().find(|(known, _)| *known == setting)?;
+    Some(*meaning)
 }
 
 /// Returns whether `words` are a command of FreeBSD.

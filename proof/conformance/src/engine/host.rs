@@ -171,8 +171,9 @@ impl Host {
 
     /// Adds a descriptor, under the number in the script.
     pub fn open(&mut self, file: File, wanted: Option<i64>) -> i64 {
-        let wanted = wanted.filter(|fd| *fd >= 0);
-        let fd = wanted.unwrap_or_else(|| self.free_number(3));
+        let fd = wanted
+            .filter(|fd| *fd >= 0)
+            .unwrap_or_else(|| self.free_number(3));
         if let Some(before) = self.files.remove(&fd) {
             // The script reuses a number: the file that had it stays open under another, which
             // no script uses.

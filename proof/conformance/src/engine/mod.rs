@@ -77,7 +77,6 @@ pub struct Engine {
 
 impl Engine {
     /// Returns an engine before the start of a script.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -36,8 +36,9 @@ impl Host {
 
     fn watch(&mut self, mut watch: Watch, timeout_ms: i64) -> Called {
         if timeout_ms == 0 {
-            let done = self.attempt_watch(&mut watch);
-            let done = done.unwrap_or_else(|| self.nothing_ready(&watch));
+            let done = self
+                .attempt_watch(&mut watch)
+                .unwrap_or_else(|| self.nothing_ready(&watch));
             return Ok(Progress::Returned(done));
         }
         let deadline = u64::try_from(timeout_ms).ok().map(Duration::from_millis);

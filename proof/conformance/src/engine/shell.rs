@@ -67,8 +67,11 @@ impl Host {
     fn counters(&self) -> [(&'static str, u64); 2] {
         let open = self.transport.connections.iter();
         let ignored = open.map(|conn| conn.tcp.counters().icmp_errors_ignored);
-        let beyond = self.transport.connections.iter();
-        let beyond = beyond.map(|conn| conn.tcp.counters().beyond_window);
+        let beyond = self
+            .transport
+            .connections
+            .iter()
+            .map(|conn| conn.tcp.counters().beyond_window);
         let waiting = self
             .transport
             .listening
@@ -175,8 +178,10 @@ impl Host {
                 SocketState::Open(index) => {
                     let conn = &self.transport.connections[index];
                     let words = self.info_of(index);
-                    let state = words.iter().find(|(name, _)| *name == "tcpi_state");
-                    let state = state.map_or(7, |(_, number)| *number);
+                    let state = words
+                        .iter()
+                        .find(|(name, _)| *name == "tcpi_state")
+                        .map_or(7, |(_, number)| *number);
                     (conn.local_port, conn.remote_port, state)
                 }
             };

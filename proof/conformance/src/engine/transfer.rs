@@ -50,11 +50,12 @@ impl Host {
             ..Reading::default()
         };
         if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
-            let done = self.attempt_read(&mut reading);
-            let done = done.unwrap_or_else(|| match reading.got {
-                0 => Returned::failure("EAGAIN"),
-                got => Returned::success(got as i64),
-            });
+            let done = self
+                .attempt_read(&mut reading)
+                .unwrap_or_else(|| match reading.got {
+                    0 => Returned::failure("EAGAIN"),
+                    got => Returned::success(got as i64),
+                });
             return Ok(Progress::Returned(done));
         }
         self.start(Operation::Read(reading), None)
@@ -68,8 +69,8 @@ impl Host {
         let inline = match self.files.get(&fd) {
             Some(File::Socket(socket)) => socket.options.urgent_inline,
             _ => None,
-        };
-        let inline = inline.unwrap_or(self.transport.setup.profile.segments.urgent_inline);
+        }
+        .unwrap_or(self.transport.setup.profile.segments.urgent_inline);
         let tcp = &mut self.transport.connections[index].tcp;
         let is_awaited = tcp
             .urgent_ahead()
@@ -115,8 +116,10 @@ impl Host {
             }
             if reading.tells_left {
                 // After the FIN its end can be read.
-                let left = conn.tcp.readable();
-                let left = left.max(u64::from(conn.tcp.is_finished_reading()));
+                let left = conn
+                    .tcp
+                    .readable()
+                    .max(u64::from(conn.tcp.is_finished_reading()));
                 reading.left = Some(left);
             }
             return Some(done(reading));
@@ -164,14 +167,15 @@ impl Host {
     /// Writes as much as fits; the rest waits, unless the call never waits.
     pub fn begin_write(&mut self, mut writing: Writing, never_waits: bool) -> Called {
         if never_waits || self.is_nonblocking(writing.fd) {
-            let done = self.attempt_write(&mut writing);
-            let done = done.unwrap_or_else(|| match writing.written {
-                0 => Returned::failure("EAGAIN"),
-                written => {
-                    self.note_written(&writing);
-                    Returned::success(written as i64)
-                }
-            });
+            let done = self
+                .attempt_write(&mut writing)
+                .unwrap_or_else(|| match writing.written {
+                    0 => Returned::failure("EAGAIN"),
+                    written => {
+                        self.note_written(&writing);
+                        Returned::success(written as i64)
+                    }
+                });
             return Ok(Progress::Returned(done));
         }
         self.start(Operation::Write(writing), None)

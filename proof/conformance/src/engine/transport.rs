@@ -473,8 +473,11 @@ impl Transport {
     pub fn syn_space(&mut self, own_mss: Option<u16>) -> Option<usize> {
         const OPTIONS: u16 = 40;
         let offer = self.fast_open_offer()?;
-        let own_mss = own_mss.unwrap_or(u16::MAX).min(self.setup.mss);
-        Some(offer.mss.min(own_mss).saturating_sub(OPTIONS).into())
+        let mss = offer
+            .mss
+            .min(self.setup.mss)
+            .min(own_mss.unwrap_or(u16::MAX));
+        Some(mss.saturating_sub(OPTIONS).into())
     }
 
     /// Puts a cookie, or the request for one, on the SYN.

@@ -98,7 +98,6 @@ impl Differences {
     }
 
     /// Returns whether the running kernel is the one the file was made with.
-    #[must_use]
     pub fn is_of_this_kernel(&self) -> bool {
         let name = process::kernel_name();
         let release = name.trim_start_matches("Linux ");
@@ -108,7 +107,6 @@ impl Differences {
     }
 
     /// Compares the kernel's verdict on `script`, whose text is `text`, with the file.
-    #[must_use]
     pub fn compare(&self, script: &str, text: &str, report: &Report) -> Comparison<'_> {
         let listed = self.difference.iter().find(|one| one.script == script);
         match (&report.verdict, listed) {
@@ -157,7 +155,6 @@ impl Difference {
 }
 
 /// Returns whether Linux must meet a script.
-#[must_use]
 pub fn is_shared(script: &Script) -> bool {
     let stack = script.header("stack");
     let is_named = stack.is_some_and(|header| header.value == "linux");

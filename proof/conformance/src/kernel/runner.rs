@@ -38,7 +38,6 @@ impl IpVersion {
     pub const ALL: [Self; 3] = [Self::V4, Self::V6, Self::Mapped];
 
     /// Returns its name, as in packetdrill's `--ip_version`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::V4 => "ipv4",
@@ -48,7 +47,6 @@ impl IpVersion {
     }
 
     /// Returns the version with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
@@ -101,8 +99,10 @@ pub struct ScriptResult {
 /// # Errors
 /// [`SetupError`], if no test network namespace can be built.
 pub fn run_script(case: &Case) -> Result<ScriptResult, SetupError> {
-    let usual = case.version.defines();
-    let usual = usual.map(|(name, value)| (name.to_string(), value.to_string()));
+    let usual = case
+        .version
+        .defines()
+        .map(|(name, value)| (name.to_string(), value.to_string()));
     let settings = Settings {
         tolerance: Tolerance::Script,
         pace: Pace::Real,
@@ -153,8 +153,10 @@ pub fn run_scripts(
                 // If one thread cannot build a namespace, the others cannot either.
                 next.store(cases.len(), Ordering::Relaxed);
             }
-            let mut settled = settled.lock().unwrap_or_else(PoisonError::into_inner);
-            settled.push((index, result));
+            settled
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((index, result));
         }
     };
     thread::scope(|scope| {

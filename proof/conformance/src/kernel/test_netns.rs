@@ -136,7 +136,6 @@ impl TestNetns {
     }
 
     /// Returns the nanoseconds since the clock's start.
-    #[must_use]
     pub fn now_ns(&self) -> i64 {
         clock::monotonic() - self.zero
     }
@@ -231,7 +230,6 @@ impl TestNetns {
 }
 
 /// Returns the kernel's tick, the unit of protocol timers.
-#[must_use]
 pub fn tick() -> Duration {
     clock::tick()
 }

@@ -114,8 +114,10 @@ fn note_names<'a>(
         }
         _ if first.starts_with("-D") || first.starts_with("--define=") => {
             for word in line.split_whitespace() {
-                let definition = word.strip_prefix("-D").or(word.strip_prefix("--define="));
-                let definition = definition.unwrap_or(word);
+                let definition = word
+                    .strip_prefix("-D")
+                    .or(word.strip_prefix("--define="))
+                    .unwrap_or(word);
                 names.insert(of(definition));
             }
         }

@@ -100,12 +100,11 @@ fn headers(text: &str) -> Vec<Header> {
         let Some((key, value)) = comment.split_once(':') else {
             continue;
         };
-        let key = key.trim();
+        let (key, value) = (key.trim(), value.trim());
         let is_word = |c: char| c.is_ascii_lowercase() || c == '-';
         if key.is_empty() || !key.chars().all(is_word) {
             continue;
         }
-        let value = value.trim();
         let at = here + line.rfind(value).unwrap_or(0);
         found.push(Header {
             span: at..at + value.len(),

@@ -24,7 +24,6 @@ pub enum Value {
 
 impl Value {
     /// Returns whether Python treats it as true.
-    #[must_use]
     pub fn is_true(&self) -> bool {
         match self {
             Value::None => false,
@@ -54,7 +53,6 @@ impl Value {
     }
 
     /// Returns the result of `str()`.
-    #[must_use]
     pub fn shown(&self) -> String {
         match self {
             Value::Text(text) => text.clone(),
@@ -63,7 +61,6 @@ impl Value {
     }
 
     /// Returns the result of `repr()`.
-    #[must_use]
     pub fn represented(&self) -> String {
         match self {
             Value::None => "None".into(),

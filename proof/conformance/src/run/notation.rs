@@ -93,9 +93,11 @@ fn option(
         TcpOption::WindowScale(shift) => format!("wscale {shift}"),
         TcpOption::SackPermitted => "sackOK".into(),
         TcpOption::Sack(blocks) => {
-            let blocks = blocks.iter();
-            let shown = blocks.map(|(left, right)| format!(" {}:{}", edge(*left), edge(*right)));
-            format!("sack{}", shown.collect::<String>())
+            let shown: String = blocks
+                .iter()
+                .map(|(left, right)| format!(" {}:{}", edge(*left), edge(*right)))
+                .collect();
+            format!("sack{shown}")
         }
         TcpOption::Timestamps { val, ecr } => {
             let own = |stamp: u32| flow.map_or(stamp, |flow| flow.stamp_in_script(stamp));

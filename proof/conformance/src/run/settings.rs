@@ -101,8 +101,11 @@ pub(super) fn addresses(
 /// Returns definitions of the form `-D NAME=0a0b` in settings and script. Other values define
 /// words, which are not used here.
 pub(super) fn defines(script: &Script, settings: &Settings) -> BTreeMap<String, Vec<u8>> {
-    let own = script.options.iter().filter(|option| option.name == "D");
-    let own = own.filter_map(|option| option.value.split_once('='));
+    let own = script
+        .options
+        .iter()
+        .filter(|option| option.name == "D")
+        .filter_map(|option| option.value.split_once('='));
     let given = settings
         .defines
         .iter()

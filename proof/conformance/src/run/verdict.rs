@@ -84,7 +84,6 @@ pub enum Class {
 
 impl Class {
     /// Returns its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Class::Timing => "timing",
@@ -115,13 +114,11 @@ impl fmt::Display for Class {
 
 impl Report {
     /// Returns whether all events matched the script.
-    #[must_use]
     pub fn is_passed(&self) -> bool {
         self.verdict == Verdict::Passed
     }
 
     /// Returns the full report: location, expected line, actual event, the last events.
-    #[must_use]
     pub fn in_text(&self, name: &str, text: &str) -> String {
         let mut said = String::new();
         match &self.verdict {

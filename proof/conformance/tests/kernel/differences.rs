@@ -48,8 +48,12 @@ fn walk(folder: &Path, found: &mut Vec<(String, Case)>) {
 /// Returns the script in this file, if it is shared.
 fn case(path: &Path) -> Option<(String, Case)> {
     let text = std::fs::read_to_string(path).unwrap();
-    let name = path.strip_prefix(scripts()).unwrap().to_str().unwrap();
-    let name = name.replace('\\', "/");
+    let name = path
+        .strip_prefix(scripts())
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .replace('\\', "/");
     let script = gigatcp_conformance::parse(&text)
         .unwrap_or_else(|mistake| panic!("{}", mistake.in_text(&name, &text)));
     let version = match script.option("ip_version") {

@@ -91,7 +91,6 @@ impl Emulated {
     }
 
     /// Ends the emulator and returns its counters as written.
-    #[must_use]
     pub fn finish(mut self) -> Option<Value> {
         // SAFETY: plain integers.
         unsafe { libc::kill(self.idle[0].cast_signed(), libc::SIGKILL) };
@@ -145,7 +144,6 @@ fn direction(value: &Value, rate_bps: f64) -> DirectionCounters {
 }
 
 /// Returns the emulator's counters in the form of the forwarder's.
-#[must_use]
 pub fn counters(value: &Value, rate_bps: f64) -> PathCounters {
     let directions = || value["directions"].as_array().into_iter().flatten();
     let late = |name: &str| {

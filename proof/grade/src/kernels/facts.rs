@@ -87,7 +87,6 @@ pub struct Span {
 
 impl Span {
     /// Returns its length in seconds.
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         ((self.to - self.from) as f64 / 1e6).max(1e-6)
     }
@@ -100,7 +99,6 @@ impl Span {
 
 impl Facts {
     /// Returns the span from the first data to the last progress or outstanding data.
-    #[must_use]
     pub fn whole(&self) -> Span {
         let acked = self.sender.column("tcpi_bytes_acked");
         let unacked = self.sender.column("tcpi_unacked");
@@ -119,7 +117,6 @@ impl Facts {
     }
 
     /// Returns the increase of a sender counter.
-    #[must_use]
     pub fn grown(&self, name: &str, span: Span) -> f64 {
         let at = self.sender.column(name);
         let value = |until: i64| -> f64 {
@@ -131,19 +128,16 @@ impl Facts {
     }
 
     /// Returns a counter of microseconds as a share of the span.
-    #[must_use]
     pub fn share(&self, name: &str, span: Span) -> f64 {
         self.grown(name, span) / 1e6 / span.seconds()
     }
 
     /// Returns the payload acknowledged per second.
-    #[must_use]
     pub fn goodput_bps(&self, span: Span) -> f64 {
         self.grown("tcpi_bytes_acked", span) * 8.0 / span.seconds()
     }
 
     /// Returns the share of samples in the span whose column meets a condition.
-    #[must_use]
     pub fn samples(
         &self,
         is_sender: bool,
@@ -164,7 +158,6 @@ impl Facts {
     }
 
     /// Returns the share of the span in which the forwarded link was busy.
-    #[must_use]
     pub fn utilization(&self, span: Span) -> Option<f64> {
         let path = self.path.as_ref()?;
         if path.forward.busy_us <= 0.0 {
@@ -180,7 +173,6 @@ impl Facts {
     }
 
     /// Returns the share of span samples with a nearly full receive window.
-    #[must_use]
     pub fn full_window(&self, span: Span) -> f64 {
         let names = ["tcpi_unacked", "tcpi_snd_mss", "tcpi_snd_wnd"];
         let [in_flight, mss, window] = names.map(|name| self.sender.column(name));
@@ -194,7 +186,6 @@ impl Facts {
     }
 
     /// Returns the share of samples in the span in which cwnd is full.
-    #[must_use]
     pub fn full_cwnd(&self, span: Span) -> f64 {
         let columns = ["tcpi_unacked", "tcpi_snd_cwnd"].map(|name| self.sender.column(name));
         let rows = self.sender.rows.iter();
@@ -206,7 +197,6 @@ impl Facts {
     }
 
     /// Returns the share of the span in pauses of at least `least` microseconds without progress.
-    #[must_use]
     pub fn still(&self, span: Span, least: i64) -> f64 {
         let at = self.sender.column("tcpi_bytes_acked");
         let rows = &self.sender.rows;
@@ -228,7 +218,6 @@ impl Facts {
     }
 
     /// Returns the packets from the sender that the forwarder dropped for this reason.
-    #[must_use]
     pub fn drops(&self, reason: &str) -> u64 {
         let path = self.path.as_ref();
         path.and_then(|path| path.forward.dropped.get(reason).copied())
@@ -236,7 +225,6 @@ impl Facts {
     }
 
     /// Returns the packets dropped by a full queue in the span.
-    #[must_use]
     pub fn overflows_in(&self, span: Span) -> u64 {
         let Some(path) = &self.path else { return 0 };
         let slots = path.forward.slots(span.slots());
@@ -244,14 +232,12 @@ impl Facts {
     }
 
     /// Returns the process of this name.
-    #[must_use]
     pub fn process(&self, name: &str) -> ProcessFacts {
         let found = self.processes.iter().find(|process| process.name == name);
         found.cloned().unwrap_or_default()
     }
 
     /// Returns the share of the forwarded bytes that the graded connection had.
-    #[must_use]
     pub fn own_share(&self) -> f64 {
         let Some(path) = &self.path else { return 1.0 };
         let flows = &path.forward.flows;

@@ -70,7 +70,6 @@ impl Group {
     }
 
     /// Returns the file through which processes join.
-    #[must_use]
     pub fn door(&self) -> String {
         self.at.join("cgroup.procs").to_string_lossy().into_owned()
     }
@@ -84,7 +83,6 @@ impl Group {
     }
 
     /// Returns its throttling counters.
-    #[must_use]
     pub fn throttled(&self) -> Throttled {
         let text = fs::read_to_string(self.at.join("cpu.stat")).unwrap_or_default();
         let value = |name: &str| -> f64 {

@@ -28,7 +28,6 @@ pub fn catch_signals() {
 }
 
 /// Whether Ctrl-C was pressed.
-#[must_use]
 pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
@@ -41,7 +40,6 @@ pub struct PromptSoftirqs(Vec<libc::pid_t>);
 
 impl PromptSoftirqs {
     /// Raises the threads; without the privilege it has no effect.
-    #[must_use]
     pub fn new() -> Self {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let threads = entries.filter_map(|entry| {
@@ -215,7 +213,6 @@ impl Running {
     }
 
     /// Returns the CPU time used, in seconds; 0 once it has been waited for.
-    #[must_use]
     pub fn cpu_s(&self) -> f64 {
         let path = format!("/proc/{}/stat", self.child.id());
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -373,7 +373,6 @@ impl Proof {
     ///
     /// A saturated link, a paced application or a slow host are unaffected by lateness. If round
     /// trips or windows decide, lateness is part of the RTT.
-    #[must_use]
     pub fn tolerates_us(&self, rtt_s: f64) -> f64 {
         match self {
             Self::Full

@@ -58,14 +58,12 @@ pub struct Series {
 
 impl Series {
     /// Returns a column's position.
-    #[must_use]
     pub fn column(&self, name: &str) -> usize {
         let found = self.columns.iter().position(|column| column == name);
         found.unwrap_or(0)
     }
 
     /// Returns the last value of a column.
-    #[must_use]
     pub fn last(&self, name: &str) -> i64 {
         let at = self.column(name);
         self.rows.last().map_or(0, |row| row[at])
@@ -113,7 +111,6 @@ pub struct Sampler {
 }
 
 /// Returns the monotonic time.
-#[must_use]
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -135,7 +132,6 @@ fn enter(namespace: RawFd) -> bool {
 
 impl Sampler {
     /// Starts sampling the host of `namespace`, once per `every`.
-    #[must_use]
     pub fn start(namespace: RawFd, every: Duration) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -172,7 +168,6 @@ impl Sampler {
 }
 
 /// Returns the ports of the connection that moved the most bytes.
-#[must_use]
 pub fn largest(moments: &[Moment], word: &str) -> Option<[u16; 2]> {
     let all = moments.iter().flat_map(|(_, found)| found);
     let best = all.max_by_key(|connection| connection.word(word))?;
@@ -180,7 +175,6 @@ pub fn largest(moments: &[Moment], word: &str) -> Option<[u16; 2]> {
 }
 
 /// Returns the samples of one connection, timed from `origin`.
-#[must_use]
 pub fn series(moments: &[Moment], ports: [u16; 2], origin: u64) -> Series {
     let mut columns = vec!["us".to_owned()];
     columns.extend(COLUMNS.iter().map(|name| (*name).to_owned()));

@@ -169,13 +169,11 @@ pub struct Spec {
 
 impl Spec {
     /// Returns the payload rate that the path could carry without the cause.
-    #[must_use]
     pub fn capacity_bps(&self) -> f64 {
         self.payload_bps(self.rate_bps.max(self.spare_bps))
     }
 
     /// Returns the payload rate of a link of this rate.
-    #[must_use]
     pub fn payload_bps(&self, rate_bps: f64) -> f64 {
         let header = match self.net {
             Net::Emulate(_) => 52.0 + 38.0,

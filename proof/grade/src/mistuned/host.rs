@@ -70,9 +70,10 @@ pub fn run(seed: u64, program: &str) -> Result<(), String> {
     // The first connection takes metrics of the route over into what the kernel remembers of the
     // peer.
     host.doctor(&["--verify", "-t", "2"])?;
-    let result = match world.has(At::Program) {
-        true => host.of_program()?,
-        false => host.of_settings()?,
+    let result = if world.has(At::Program) {
+        host.of_program()?
+    } else {
+        host.of_settings()?
     };
     let text = serde_json::to_string_pretty(&result).map_err(|error| error.to_string())?;
     fs::write(RESULT, text).map_err(|error| error.to_string())
@@ -86,9 +87,10 @@ impl Host<'_> {
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         let done = command.output().map_err(|error| error.to_string())?;
         let said = String::from_utf8_lossy(&done.stderr);
-        match done.status.success() {
-            true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-            false => Err(format!("{commands}: {said}")),
+        if done.status.success() {
+            Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+        } else {
+            Err(format!("{commands}: {said}"))
         }
     }
 
@@ -139,9 +141,10 @@ impl Host<'_> {
         let repeat = self.verify()?;
         let tried = self.doctor(&["--try", "--yes", "-t", SECONDS, "--undo-file", "undo.json"])?;
         let after = self.verify()?;
-        let undone = match Path::new("undo.json").exists() {
-            true => Some(self.doctor_undo()?),
-            false => None,
+        let undone = if Path::new("undo.json").exists() {
+            Some(self.doctor_undo()?)
+        } else {
+            None
         };
         let left = self.shell(SNAPSHOT)?;
         let is_tried =
@@ -168,8 +171,8 @@ impl Host<'_> {
     fn doctor_undo(&self) -> Result<String, String> {
         let done = Command::new(self.program)
             .args(["doctor", "--undo", "undo.json"])
-            .output();
-        let done = done.map_err(|error| error.to_string())?;
+            .output()
+            .map_err(|error| error.to_string())?;
         Ok(format!(
             "{}{}",
             String::from_utf8_lossy(&done.stdout),
@@ -183,8 +186,9 @@ impl Host<'_> {
             .as_array()
             .into_iter()
             .flatten()
-            .filter_map(Value::as_str);
-        let commands = commands.collect::<Vec<_>>().join("\n");
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join("\n");
         match fix["place"].as_str() {
             Some("other host") => Self::far_shell(&commands)?,
             Some("this host") if fix["is_command"] == true => drop(self.shell(&commands)?),
@@ -260,14 +264,12 @@ fn differences<'a>(before: &'a str, after: &'a str) -> Vec<&'a str> {
 }
 
 /// The first change that a report advises.
-#[must_use]
 pub fn advice(report: &Value) -> Option<&Value> {
     let fixes = report["transfers"][0]["plan"]["fixes"].as_array()?;
     fixes.iter().find(|fix| fix["is_worth"] == true)
 }
 
 /// Goodput of a report's transfer, in bit/s.
-#[must_use]
 pub fn goodput(report: &Value) -> f64 {
     report["transfers"][0]["goodput_bps"]
         .as_f64()

@@ -158,9 +158,10 @@ impl Row {
         );
         let first = &trial["attempts"][0];
         let followed = advice(tried).and_then(|fix| {
-            let measured = match first["commands"] == fix["commands"] {
-                true => first["measured_bps"].as_f64(),
-                false => result["followed"]["measured_bps"].as_f64(),
+            let measured = if first["commands"] == fix["commands"] {
+                first["measured_bps"].as_f64()
+            } else {
+                result["followed"]["measured_bps"].as_f64()
             };
             Followed::of(fix, before, measured)
         });
@@ -190,7 +191,6 @@ impl Row {
     }
 
     /// The row as text.
-    #[must_use]
     pub fn text(&self) -> String {
         let mbps = |bps: f64| bps / 1e6;
         let mut text = format!(
@@ -275,9 +275,10 @@ pub struct Score {
 impl Score {
     /// Adds a host.
     pub fn add(&mut self, world: &World, row: &Row) {
-        match world.faults.is_empty() {
-            true => self.healthy += 1,
-            false => self.mistuned += 1,
+        if world.faults.is_empty() {
+            self.healthy += 1
+        } else {
+            self.mistuned += 1
         }
         self.noisy += u32::from(row.is_noisy);
         if let Some(followed) = &row.followed {
@@ -303,7 +304,6 @@ impl Score {
     }
 
     /// The counts.
-    #[must_use]
     pub fn text(&self) -> String {
         format!(
             "{} hosts with wrong settings, {} healthy ones; {} too noisy in the end\n\

@@ -27,14 +27,14 @@ pub struct World {
 
 impl World {
     /// The host of a seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let (rate, rtt) = (draw.magnitude(8e6, 30e6), draw.magnitude(0.01, 0.08));
         let role = draw.pick(&[Role::Send, Role::Receive]);
-        let count = match seed.is_multiple_of(HEALTHY) {
-            true => 0,
-            false => 1 + usize::from(draw.chance(0.5)),
+        let count = if seed.is_multiple_of(HEALTHY) {
+            0
+        } else {
+            1 + usize::from(draw.chance(0.5))
         };
         let mut faults: Vec<(&Fault, String)> = Vec::new();
         while faults.len() < count {
@@ -71,30 +71,27 @@ impl World {
     }
 
     /// Names of the wrong settings.
-    #[must_use]
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.faults.iter().map(|(fault, _)| fault.name).collect();
-        match names.is_empty() {
-            true => "healthy".into(),
-            false => names.join(" + "),
+        if names.is_empty() {
+            "healthy".into()
+        } else {
+            names.join(" + ")
         }
     }
 
     /// Whether a wrong setting is there.
-    #[must_use]
     pub fn has(&self, at: At) -> bool {
         self.faults.iter().any(|(fault, _)| fault.at == at)
     }
 
     /// Whether packets are lost at random: tests differ by luck then, and no tuning is known to
     /// be best.
-    #[must_use]
     pub fn is_lossy(&self) -> bool {
         self.faults.iter().any(|(fault, _)| !fault.path.is_empty())
     }
 
     /// `send` or `receive`.
-    #[must_use]
     pub fn direction(&self) -> &'static str {
         match self.role {
             Role::Receive => "receive",
@@ -103,21 +100,18 @@ impl World {
     }
 
     /// Commands that make the wrong settings somewhere, one a line.
-    #[must_use]
     pub fn wrong(&self, at: At) -> String {
         let lines = self.faults.iter().filter(|(fault, _)| fault.at == at);
         self.commands(lines.map(|(_, wrong)| wrong.as_str()))
     }
 
     /// Commands that take them back.
-    #[must_use]
     pub fn right(&self, at: At) -> String {
         let lines = self.faults.iter().filter(|(fault, _)| fault.at == at);
         self.commands(lines.map(|(fault, _)| fault.right))
     }
 
     /// Options of the program: with the wrong setting, and with the right one.
-    #[must_use]
     pub fn options(&self) -> [String; 2] {
         let of_program = self
             .faults
@@ -130,9 +124,9 @@ impl World {
 
     /// Commands, all metrics of the route in one of them. A control replaces that of the route.
     fn commands<'a>(&self, lines: impl Iterator<Item = &'a str>) -> String {
-        let lines = lines.filter(|line| !line.is_empty());
-        let (metrics, others): (Vec<&str>, Vec<&str>) =
-            lines.partition(|line| line.starts_with("METRIC "));
+        let (metrics, others): (Vec<&str>, Vec<&str>) = lines
+            .filter(|line| !line.is_empty())
+            .partition(|line| line.starts_with("METRIC "));
         let mut text: String = others.iter().map(|line| format!("{line}\n")).collect();
         let metrics: String = metrics
             .iter()

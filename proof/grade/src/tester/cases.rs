@@ -124,7 +124,6 @@ const FAMILIES: &[Family] = &[
 ];
 
 /// Returns all cases of a seed.
-#[must_use]
 pub fn of_seed(seed: u64) -> Vec<Case> {
     let numbered = FAMILIES.iter().zip(0_u64..);
     numbered

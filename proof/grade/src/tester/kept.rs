@@ -85,7 +85,6 @@ pub fn read(directory: &Path) -> std::io::Result<Vec<StoredRun>> {
 
 impl StoredRun {
     /// Returns the counters from the known readings; `None` if they are empty.
-    #[must_use]
     pub fn account(&self, known: Known) -> Option<CounterAccount> {
         let (id, role) = *self.readings.streams.first()?;
         let mut readings = self.readings.clone();
@@ -113,7 +112,6 @@ impl StoredRun {
     }
 
     /// Returns the correct causes for the known readings: the first, and others.
-    #[must_use]
     pub fn right(&self, known: Known) -> (&str, Vec<&str>) {
         let label = &self.label;
         let acceptable: Vec<&str> = label.acceptable.iter().map(String::as_str).collect();

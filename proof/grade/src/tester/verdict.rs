@@ -85,7 +85,6 @@ impl Capture {
     }
 
     /// Octets acknowledged within `seconds`.
-    #[must_use]
     pub fn by(&self, seconds: f64) -> u64 {
         let place = self.acked.partition_point(|(at, _)| *at <= seconds);
         place.checked_sub(1).map_or(0, |last| self.acked[last].1)
@@ -110,7 +109,6 @@ pub struct Verdict {
 }
 
 /// Grades a run.
-#[must_use]
 pub fn grade(case: &Case, peer: Peer, run: &Run) -> Verdict {
     let result = &run.result;
     let received = &result["received"][0];
@@ -144,7 +142,6 @@ fn is_right(case: &Case, peer: Peer, said: &str) -> bool {
 }
 
 /// Formats one graded run as a line.
-#[must_use]
 pub fn line(case: &Case, seed: u64, verdict: &Verdict) -> String {
     let mark = match (verdict.is_binding, verdict.is_right) {
         (false, _) => "not binding",
@@ -170,7 +167,6 @@ fn deviation(verdict: &Verdict) -> f64 {
 }
 
 /// Formats the shares of correct answers over all runs.
-#[must_use]
 pub fn report(all: &[(Case, Verdict)]) -> String {
     let binding: Vec<&(Case, Verdict)> = all.iter().filter(|(_, one)| one.is_binding).collect();
     let mut text = format!(

@@ -99,7 +99,6 @@ pub const CAUSES: &[&str] = causes::IDS;
 ///
 /// # Panics
 /// If `cause` is none of [`CAUSES`].
-#[must_use]
 pub fn world(cause: &str, seed: u64, paths: Paths) -> GradedWorld {
     let recipe = RECIPES
         .iter()
@@ -243,7 +242,6 @@ impl GradedWorld {
     /// Returns the cause that a capture at `place` can show.
     ///
     /// Behind a path MTU black hole a capture shows that no data arrived, but not why.
-    #[must_use]
     pub fn truth(&self, place: CapturePoint) -> &'static str {
         let sees_data = matches!(place, CapturePoint::Sender | CapturePoint::Both);
         if self.cause == "pmtu-black-hole" && !sees_data {
@@ -256,7 +254,6 @@ impl GradedWorld {
     /// Returns more precise causes of the same kind.
     ///
     /// An application that sends requests waits for responses, or thinks.
-    #[must_use]
     pub fn finer(&self) -> &'static [&'static str] {
         let application = self.draft.flows[0].find("application");
         match application {

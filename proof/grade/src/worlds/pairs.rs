@@ -22,7 +22,6 @@ pub type Share = (&'static str, f64);
 ///
 /// # Panics
 /// If no draw of this seed has two limits that hold.
-#[must_use]
 pub fn two_causes(seed: u64) -> (GradedWorld, [Share; 2]) {
     let draws = 0..4 * MAX_DRAWS;
     draws
@@ -32,7 +31,6 @@ pub fn two_causes(seed: u64) -> (GradedWorld, [Share; 2]) {
 }
 
 /// Sorts the shares by time; `None` if one is within the other.
-#[must_use]
 pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
     if shares.iter().any(|(id, _)| *id == "outage") {
         return None;
@@ -49,7 +47,6 @@ pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
 ///
 /// # Panics
 /// If no draw of this seed has two limits that hold.
-#[must_use]
 pub fn next_limit(seed: u64) -> (GradedWorld, [&'static str; 2]) {
     let draws = 0..4 * MAX_DRAWS;
     draws

@@ -39,7 +39,6 @@ pub struct Link {
 impl Link {
     /// Returns the path parameters that a user would give to `doctor`. `direction` is the host's
     /// role.
-    #[must_use]
     pub fn described(&self, direction: Direction) -> Path {
         Path {
             rtt: self.rtt,
@@ -51,7 +50,6 @@ impl Link {
     }
 
     /// Payload rate of the bottleneck.
-    #[must_use]
     pub fn payload(&self) -> Rate {
         law::payload_rate(self.rate, MSS)
     }
@@ -106,26 +104,6 @@ impl Bed {
         Ok(Self { link, emulator })
     }
 
-    /// Applies wrong settings to a host, by commands of [`super::Setting`].
-    ///
-    /// # Errors
-    /// Error output of a command.
-    pub fn mistune(&self, side: Side, commands: &[String]) -> Result<(), String> {
-        let (metrics, others): (Vec<&String>, Vec<&String>) =
-            commands.iter().partition(|line| line.starts_with("ROUTE "));
-        others
-            .into_iter()
-            .try_for_each(|line| self.shell(side, line))?;
-        let metrics = metrics
-            .iter()
-            .filter_map(|line| line.strip_prefix("ROUTE "));
-        let metrics: Vec<&str> = metrics.collect();
-        if metrics.is_empty() {
-            return Ok(());
-        }
-        self.shell(side, &format!("ROUTE {}", metrics.join(" ")))
-    }
-
     /// Runs a command line on a host. `ROUTE` stands for the command that replaces the route to
     /// the peer, and keeps the congestion control if the line sets none; `CARD` for the interface.
     ///
@@ -162,7 +140,6 @@ impl Bed {
     }
 
     /// Returns the path as described to `doctor` on a host.
-    #[must_use]
     pub fn described(&self, side: Side) -> Path {
         self.link.described(match side {
             Side::Client => Direction::Send,

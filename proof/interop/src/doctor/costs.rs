@@ -118,7 +118,6 @@ pub struct Cost {
 
 impl Cost {
     /// Whether it was the only finding, with a cost within 20 % of the measurement.
-    #[must_use]
     pub fn is_right(&self) -> bool {
         self.is_found_alone
             && match (self.expected, self.stated) {
@@ -158,7 +157,6 @@ impl fmt::Display for Cost {
 }
 
 /// Table heading for [`Cost`]s.
-#[must_use]
 pub fn heading() -> String {
     format!(
         "    {:22} {:>8} {:>8} {:>8} {:>8} {:6} {:>6}  wrong setting",
@@ -179,7 +177,7 @@ pub fn costs(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
     let good = Bed::new(link)?.transfer()?;
     for case in CASES {
         let bed = Bed::new(link)?;
-        bed.mistune(case.side, &[case.command.into()])?;
+        bed.shell(case.side, case.command)?;
         let report = bed.examine(case.side)?;
         if case.rule == Some("route-cwnd") {
             // The kernel caps later connections to a remembered peer once one has closed.
@@ -244,7 +242,7 @@ fn lossy(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
             command,
             expected: Left(expected),
         };
-        bed.mistune(SENDER, &[command.into()])?;
+        bed.shell(SENDER, command)?;
         let report = bed.examine(SENDER)?;
         let mut sum = 0.0;
         let mut last = bed.transfer()?;

@@ -40,7 +40,6 @@ pub struct Brief {
 
 impl Brief {
     /// Returns the line without its end, with the fields that `format` selects.
-    #[must_use]
     pub fn line(&self, format: Format) -> String {
         let mut sums = self.clone();
         for streams in [
@@ -53,7 +52,6 @@ impl Brief {
     }
 
     /// Returns the line with the counts of single streams (`-br`, `-bc`).
-    #[must_use]
     pub fn line_by_stream(&self, format: Format) -> String {
         let is_parsed = format.has(Format::PARSE);
         let (megabytes, mbps) = (self.received.megabytes(), self.received.mbps());

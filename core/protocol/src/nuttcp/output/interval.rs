@@ -46,7 +46,6 @@ pub struct Total {
 
 impl Interval {
     /// Returns the line without its end, with the fields that `format` selects.
-    #[must_use]
     pub fn line(&self, format: Format) -> String {
         let is_parsed = format.has(Format::PARSE);
         let mut line = amount(

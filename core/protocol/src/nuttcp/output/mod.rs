@@ -45,7 +45,6 @@ pub struct Amount {
 
 impl Amount {
     /// Creates an amount with its rate, rounded to the nearest bit/s.
-    #[must_use]
     pub fn new(bytes: Bytes, duration: Duration) -> Self {
         let ns = u128::from(duration.as_nanos().max(1));
         let bits = u128::from(bytes.as_u64()) * 8_000_000_000;
@@ -91,7 +90,6 @@ pub struct Loss {
 
 impl Loss {
     /// Creates losses from both counts.
-    #[must_use]
     pub fn new(lost: i64, sent: u64) -> Self {
         let fraction = if sent == 0 {
             0.0
@@ -165,9 +163,8 @@ impl Spread {
             let Some(ns) = ns else { continue };
             let ms = ns as f64 / 1e6;
             let text = if format.has(Format::PARSE) {
-                let part = part.to_ascii_lowercase();
                 let what = if what == "OWD" { what } else { "jitter" };
-                format!(" ms{part}{what}={ms:.4}")
+                format!(" ms{}{what}={ms:.4}", part.to_ascii_lowercase())
             } else {
                 format!(" {ms:.4} ms{part}{what}")
             };
@@ -189,7 +186,6 @@ pub struct Retransmissions {
 
 impl Retransmissions {
     /// Creates the retransmissions of this test's connections.
-    #[must_use]
     pub fn new(count: u32) -> Self {
         Self {
             count,
@@ -219,7 +215,6 @@ pub struct CongestionWindow {
 
 impl CongestionWindow {
     /// Creates a window of `kib` KiB.
-    #[must_use]
     pub fn new(kib: u32) -> Self {
         Self {
             kib,

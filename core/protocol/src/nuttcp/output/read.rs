@@ -77,7 +77,6 @@ pub enum Verbose {
 
 impl Line {
     /// Reads a line without its end; an unknown one becomes [`Line::Text`].
-    #[must_use]
     pub fn read(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Empty;
@@ -519,8 +518,12 @@ fn counted(text: &str) -> Option<(u32, Vec<u32>)> {
         Some((count, rest)) => (count, Some(rest)),
         None => (text, None),
     };
-    let count = count.split_whitespace().next()?;
-    let count = count.trim_end_matches(',').parse().ok()?;
+    let count = count
+        .split_whitespace()
+        .next()?
+        .trim_end_matches(',')
+        .parse()
+        .ok()?;
     let by_stream = rest.map(|rest| streams(rest.trim_end_matches(')').trim()));
     Some((count, by_stream.flatten().unwrap_or_default()))
 }

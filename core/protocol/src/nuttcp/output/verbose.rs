@@ -82,7 +82,6 @@ pub struct Usage {
 
 impl Usage {
     /// Returns CPU time over real time in percent of one CPU, rounded down.
-    #[must_use]
     pub fn percent(&self) -> u32 {
         const CENTISECOND: u64 = 10_000_000;
         let cpu = self.user.as_nanos() / CENTISECOND + self.system.as_nanos() / CENTISECOND;
@@ -136,7 +135,6 @@ pub struct Writer {
 
 impl Writer {
     /// Creates a writer for the lines of one side.
-    #[must_use]
     pub fn new(side: Side, format: Format) -> Self {
         Self {
             text: String::new(),
@@ -146,7 +144,6 @@ impl Writer {
     }
 
     /// Returns the lines, each with its end.
-    #[must_use]
     pub fn finish(self) -> String {
         self.text
     }

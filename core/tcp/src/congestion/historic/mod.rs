@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `tahoe`, `tahoe-1988` | 4.3BSD-Tahoe; Reno replaced it in 1990 |
 //! | `cute`, `decbit` | DECnet |
-//! | `xcp`, `rcp` | need routers that were never deployed |
+//! | `xcp` | needs routers that were never deployed |
 //! | `bic-2.6.20`, `cubic-2.6.20` | Linux of 2007, jiffies and defects included |
 //!
 //! The feature also includes the profiles `linux-2.6.20` and `bsd-4.3-reno`. Settings of a
@@ -17,7 +17,6 @@ mod cubic_2_6_20;
 mod cute;
 mod decbit;
 mod linux_2_6_20;
-mod rcp;
 mod tahoe;
 mod tahoe_1988;
 mod xcp;
@@ -72,15 +71,6 @@ pub(super) const ENTRIES: &[Entry] = &[
         deployed: "nowhere: experiments",
         draws: false,
         build: |config| Box::new(xcp::control(config)),
-    },
-    Entry {
-        name: "rcp",
-        summary: "routers say at which rate to send (Dukkipati 2005)",
-        family: Family::Explicit,
-        reacts_to: "the rate of routers (queue `rcp`); losses; without routers as `reno`",
-        deployed: "nowhere: experiments",
-        draws: false,
-        build: |config| Box::new(rcp::control(config)),
     },
     Entry {
         name: "bic-2.6.20",

@@ -36,55 +36,37 @@ pub(super) fn control(config: &Config) -> Windowed<Xcp> {
 /// The law of XCP.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Xcp {
-    replies: RouterReplies,
+    /// Rounds for which the last reply of a router still holds.
+    reply_rounds: u8,
     /// Whether the flow does not need a larger window.
     is_sated: bool,
 }
 
-/// Whether routers reply.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct RouterReplies {
-    /// Rounds for which the last reply still holds.
-    left: u8,
-}
-
-impl RouterReplies {
-    /// Notes a reply of a router.
-    pub(super) fn on_reply(&mut self) {
-        self.left = MAX_SILENT_ROUNDS + 1;
+impl Xcp {
+    fn routers_reply(&self) -> bool {
+        self.reply_rounds > 0
     }
-
-    /// Notes an acknowledgment, which may end a round.
-    pub(super) fn on_ack(&mut self, ack: &Ack) {
-        self.left = self.left.saturating_sub(u8::from(ack.round_end));
-    }
-
-    /// Returns whether routers reply.
-    pub(super) fn come(self) -> bool {
-        self.left > 0
-    }
-}
-
-/// Returns the RTT of a request in microseconds, zero if unknown.
-pub(super) fn stated(srtt: Option<Duration>) -> u32 {
-    let micros = srtt.map_or(0, |srtt| srtt.as_nanos() / 1000);
-    u32::try_from(micros).unwrap_or(u32::MAX)
 }
 
 impl Law for Xcp {
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
-        self.replies.on_ack(ack);
+        debug_assert!(
+            self.reply_rounds <= MAX_SILENT_ROUNDS + 1,
+            "a reply holds for {MAX_SILENT_ROUNDS} rounds after its own: {}",
+            self.reply_rounds
+        );
+        self.reply_rounds -= u8::from(ack.round_end && self.routers_reply());
         self.is_sated = !ack.cwnd_limited;
     }
 
     fn grow_slow_start(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
-        if !self.replies.come() {
+        if !self.routers_reply() {
             (window.cwnd, window.ssthresh) = opening.grow(ack, window.cwnd, window.ssthresh);
         }
     }
 
     fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
-        if !self.replies.come() {
+        if !self.routers_reply() {
             window.grow_by_segments(window.segments(), acked);
         }
     }
@@ -94,9 +76,10 @@ impl Law for Xcp {
     }
 
     fn request(&self, window: &Window, srtt: Option<Duration>) -> Option<RouterRequest> {
+        let micros = srtt.map_or(0, |srtt| srtt.as_nanos() / 1000);
         Some(RouterRequest {
             is_answered: false,
-            rtt_us: stated(srtt),
+            rtt_us: u32::try_from(micros).unwrap_or(u32::MAX),
             scheme: RequestScheme::Xcp {
                 cwnd: u32::try_from(window.cwnd).unwrap_or(u32::MAX),
                 feedback: if self.is_sated { 0 } else { i32::MAX },
@@ -108,7 +91,7 @@ impl Law for Xcp {
         let RouterReply::Xcp(feedback) = reply else {
             return;
         };
-        self.replies.on_reply();
+        self.reply_rounds = MAX_SILENT_ROUNDS + 1;
         if feedback > 0 && (self.is_sated || is_reducing) {
             return;
         }

@@ -1,22 +1,22 @@
 //! A checked plan as it is shown: the same facts as text and as JSON.
 
-mod hop;
+use std::collections::BTreeMap;
 
-use gigatcp_path::CpuCosts;
-use gigatcp_plan::{Flow, Host, Node, Plan, Scenario, Series, Stop};
+use gigatcp_path::{HopConfig, SharedMediumConfig};
+use gigatcp_plan::{Flow, Host, Scenario, Series, Stop, Template};
 use gigatcp_report::grid::Align::{Left, Right};
 use gigatcp_report::grid::{grid, line};
 use gigatcp_tcp::congestion::SlowStart;
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::{Bytes, Duration, Rate};
 use serde::Serialize;
 
-use self::hop::HopView;
-use super::processor;
 use crate::output::counted;
-use crate::profiles;
 
 /// Series that are shown unless all are wanted.
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
+
+/// Keys of a table that are shown: a list may have thousands of numbers.
+const MAX_KEYS: usize = 30;
 
 /// Stands for what is not there.
 const NONE: &str = "-";
@@ -55,6 +55,8 @@ struct SeriesView {
     routes: Vec<RouteView>,
     sender: HostView,
     receiver: HostView,
+    /// Every key that is set, with its value as the plan writes it. All others have their defaults.
+    keys: BTreeMap<String, String>,
 }
 
 /// A flow.
@@ -112,29 +114,33 @@ struct HostView {
     stack: &'static str,
     profile: &'static str,
     mtu_bytes: u32,
-    has_cpu_costs: bool,
-    /// Cost of each operation, as the plan writes it.
-    costs: Vec<String>,
-    /// Number of CPUs and queues, polling, and bounds of the receive path.
-    sharing: Vec<String>,
-    /// Mean interval between CPU steals, and their mean duration.
-    steal_ns: Option<[u64; 2]>,
-    coalesce_ns: u64,
-    coalesce_packets: Option<u32>,
-    /// Settings that differ from the profile, as the plan writes them.
-    settings: Vec<String>,
+}
+
+/// A hop, link or medium.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+struct HopView {
+    name: String,
+    rate_bps: Option<u64>,
+    per_packet_ns: u64,
+    delay_ns: u64,
+    limit_packets: Option<u64>,
+    limit_bytes: Option<u64>,
+    hold_limit_packets: Option<u64>,
 }
 
 impl PlanView {
-    /// Returns the view of `plan`.
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn of(template: &Template) -> Self {
+        let plan = template.plan();
+        let series = plan.series.iter().enumerate();
         Self {
             name: plan.name.clone(),
             title: plan.title.clone(),
             claims: plan.claims.clone(),
             seed: plan.seed,
             repeat: plan.repeat.unwrap_or(1),
-            series: plan.series.iter().map(SeriesView::of).collect(),
+            series: series
+                .map(|(number, series)| SeriesView::of(series, template.leaves(number)))
+                .collect(),
         }
     }
 
@@ -191,7 +197,7 @@ impl PlanView {
         }
         let left_out = match is_full {
             true => 0,
-            false => cells.len().saturating_sub(MOST_ROWS + 1),
+            false => cells.len().saturating_sub(MAX_ROWS + 1),
         };
         cells.truncate(cells.len() - left_out);
         let more = match left_out {
@@ -216,14 +222,17 @@ impl PlanView {
 }
 
 impl SeriesView {
-    fn of(series: &Series) -> Self {
+    fn of(series: &Series, keys: BTreeMap<String, String>) -> Self {
         let scenario = &series.scenario;
         let Scenario {
             sender, receiver, ..
         } = scenario;
         let data = sender.link.iter().chain(&scenario.forward);
         let acks = receiver.link.iter().chain(&scenario.reverse);
-        let shared = scenario.ethernet.as_ref().map(HopView::of_ethernet);
+        let shared = scenario
+            .ethernet
+            .as_ref()
+            .map(|ethernet| HopView::of_shared(&ethernet.medium));
         Self {
             name: series.name.clone(),
             title: series.title.clone(),
@@ -249,6 +258,7 @@ impl SeriesView {
                 .collect(),
             sender: HostView::of(sender),
             receiver: HostView::of(receiver),
+            keys,
         }
     }
 
@@ -275,7 +285,7 @@ impl SeriesView {
 
     /// Path and hosts.
     fn environment(&self) -> String {
-        let columns = [Left, Left, Right, Right, Right, Right, Left];
+        let columns = [Left, Left, Right, Right, Right, Right];
         let mut cells = vec![line([
             "direction",
             "element",
@@ -283,7 +293,6 @@ impl SeriesView {
             "per packet",
             "delay",
             "queue",
-            "other settings",
         ])];
         let ways = [
             ("data", &self.data_path),
@@ -293,12 +302,13 @@ impl SeriesView {
         for (way, hops) in ways {
             cells.extend(hops.iter().map(|hop| hop.cells(way)));
         }
+        let ways = if self.routes.is_empty() {
+            format!("  base RTT {}\n", Duration::from_nanos(self.base_rtt_ns))
+        } else {
+            self.routes_text()
+        };
         let path = indented(&grid(&columns, &cells));
-        if self.routes.is_empty() {
-            let rtt = Duration::from_nanos(self.base_rtt_ns);
-            return format!("  base RTT {rtt}\n{path}{}", self.hosts_text());
-        }
-        format!("{}{path}{}", self.routes_text(), self.hosts_text())
+        format!("{ways}{path}{}{}", self.hosts_text(), self.keys_text())
     }
 
     /// A line for each route.
@@ -325,18 +335,34 @@ impl SeriesView {
     }
 
     fn hosts_text(&self) -> String {
-        let columns = [Left, Left, Right, Right, Left, Left];
-        let heading = line([
-            "host",
-            "profile",
-            "MTU",
-            "coalescing",
-            "CPU",
-            "other settings",
-        ]);
+        let heading = line(["host", "profile", "MTU"]);
         let hosts = self.hosts().map(|(name, host)| host.cells(name));
         let cells: Vec<_> = std::iter::once(heading).chain(hosts).collect();
-        indented(&grid(&columns, &cells)) + &self.costs_text()
+        indented(&grid(&[Left, Left, Right], &cells))
+    }
+
+    /// A line for each table of the plan that describes path and hosts, with its keys.
+    fn keys_text(&self) -> String {
+        let mut tables: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (key, value) in &self.keys {
+            let (table, key) = key.rsplit_once('.').unwrap_or(("plan", key));
+            let section = table.split('.').next().unwrap_or(table);
+            if !["flow", "record", "tester"].contains(&section) && key != "duration" {
+                let setting = format!("{key} = {}", gigatcp_report::escape::terminal(value));
+                tables.entry(table).or_default().push(setting);
+            }
+        }
+        let mut text =
+            String::from("  keys set; all others have their defaults (gigatcp list keys)\n");
+        for (table, settings) in tables {
+            let shown = settings.len().min(MAX_KEYS);
+            text += &format!("    {table}: {}", settings[..shown].join(", "));
+            text += &match settings.len() - shown {
+                0 => "\n".to_owned(),
+                left_out => format!(", and {left_out} more\n"),
+            };
+        }
+        text
     }
 
     /// The hosts with their names.
@@ -350,14 +376,6 @@ impl SeriesView {
             .filter(|_| self.nodes.is_empty())
             .chain(nodes)
     }
-
-    /// A line for each host with CPU costs.
-    fn costs_text(&self) -> String {
-        let costly = self.hosts().filter(|(_, host)| !host.costs.is_empty());
-        costly
-            .map(|(name, host)| format!("  costs of {name}: {}\n", host.costs.join(", ")))
-            .collect()
-    }
 }
 
 impl NodeView {
@@ -366,16 +384,16 @@ impl NodeView {
             let mut ends = scenario.flows.iter().filter_map(|flow| flow.ends.as_ref());
             ends.any(|ends| ends.from == number || ends.to == number)
         };
-        let nodes = scenario
+        scenario
             .nodes
             .iter()
             .enumerate()
-            .filter(|(number, _)| is_end(*number));
-        let view = |(_, node): (usize, &Node)| Self {
-            name: node.name.clone(),
-            host: HostView::of(&node.host),
-        };
-        nodes.map(view).collect()
+            .filter(|(number, _)| is_end(*number))
+            .map(|(_, node)| Self {
+                name: node.name.clone(),
+                host: HostView::of(&node.host),
+            })
+            .collect()
     }
 }
 
@@ -473,53 +491,65 @@ impl HostView {
             stack: host.stack.name(),
             profile: host.profile.name,
             mtu_bytes: host.mtu,
-            has_cpu_costs: host.costs != CpuCosts::default(),
-            costs: processor::costs(&host.costs),
-            sharing: processor::sharing(host),
-            steal_ns: host
-                .steal
-                .map(|steal| [steal.every.as_nanos(), steal.span.as_nanos()]),
-            coalesce_ns: host.coalesce.as_nanos(),
-            coalesce_packets: host.coalesce_packets,
-            settings: profiles::changes(&host.profile),
         }
     }
 
     fn cells(&self, which: &str) -> Vec<String> {
-        let mut processor = if self.has_cpu_costs {
-            "declared costs".to_owned()
-        } else {
-            "no cost".to_owned()
+        let profile = match self.stack {
+            "kernel" => "the kernel's",
+            _ => self.profile,
         };
-        for part in &self.sharing {
-            processor += &format!(", {part}");
-        }
-        if let Some([every, span]) = self.steal_ns {
-            let (every, span) = (time_text(every), time_text(span));
-            processor += &format!(", away for {span} each {every}");
-        }
-        vec![
-            which.to_owned(),
-            match self.stack {
-                "kernel" => "the kernel's".to_owned(),
-                _ => self.profile.to_owned(),
-            },
-            self.mtu_bytes.to_string(),
-            self.moderation(),
-            processor,
-            self.settings.join(", "),
-        ]
+        line([which, profile, &self.mtu_bytes.to_string()])
     }
 }
 
-impl HostView {
-    /// Interrupt moderation: a time, and the packets that end it.
-    fn moderation(&self) -> String {
-        let time = time_text(self.coalesce_ns);
-        match self.coalesce_packets {
-            Some(packets) => format!("{time}, {packets} packets"),
-            None => time,
+impl HopView {
+    fn of(hop: &HopConfig) -> Self {
+        Self {
+            name: hop.name.clone(),
+            rate_bps: hop.nominal_rate().map(Rate::as_bps),
+            per_packet_ns: hop.per_packet.as_nanos(),
+            delay_ns: hop.one_way_delay.as_nanos(),
+            limit_packets: hop.limit_packets,
+            limit_bytes: hop.limit_bytes.map(Bytes::as_u64),
+            hold_limit_packets: hop.hold_limit,
         }
+    }
+
+    /// A half-duplex medium shared by both directions.
+    fn of_shared(medium: &SharedMediumConfig) -> Self {
+        Self {
+            name: format!("{}, half-duplex", medium.name),
+            rate_bps: Some(medium.rate.as_bps()),
+            per_packet_ns: 0,
+            delay_ns: medium.delay.as_nanos(),
+            limit_packets: medium.limit_packets,
+            limit_bytes: None,
+            hold_limit_packets: None,
+        }
+    }
+
+    fn cells(&self, way: &str) -> Vec<String> {
+        let rate = self.rate_bps.map(|bps| Rate::from_bps(bps).to_string());
+        let limits: Vec<String> = [
+            self.limit_packets
+                .map(|packets| format!("{packets} packets")),
+            self.limit_bytes.map(|bytes| Bytes::new(bytes).to_string()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        line([
+            way,
+            &self.name,
+            rate.as_deref().unwrap_or(NONE),
+            &time_text(self.per_packet_ns),
+            &time_text(self.delay_ns),
+            &match limits.is_empty() {
+                true => "unlimited".to_owned(),
+                false => limits.join(", "),
+            },
+        ])
     }
 }
 

@@ -177,8 +177,8 @@ impl<'a> KernelStack<'a> {
         match opened.as_deref() {
             Some([fd]) => returned.result = *fd,
             Some(ends) => {
-                let ends = ends.iter().map(|fd| Value::Integer(*fd)).collect();
-                returned = returned.output(0, Value::List(ends));
+                let numbers = ends.iter().map(|fd| Value::Integer(*fd)).collect();
+                returned = returned.output(0, Value::List(numbers));
             }
             None => {}
         }

@@ -19,8 +19,8 @@ pub(crate) fn id() -> i32 {
 /// Returns whether a thread of this process sleeps. That is the third field of its `stat`, behind
 /// the name, which may contain any character.
 pub(crate) fn is_asleep(thread: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-    let stat = stat.unwrap_or_default();
+    let stat =
+        std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
     let after_name = stat.rsplit_once(')').map_or("", |(_, after)| after);
     after_name.trim_start().starts_with('S')
 }

@@ -57,7 +57,6 @@ const fn family(
 }
 
 /// Returns all families.
-#[must_use]
 pub fn all() -> Vec<Family> {
     [
         full::FAMILIES,
@@ -80,7 +79,6 @@ fn hash(name: &str) -> u64 {
 
 impl Family {
     /// Returns the case of this seed.
-    #[must_use]
     pub fn case(&self, seed: u64) -> Spec {
         let mut draw = Draw::new(hash(self.name) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let [rates, rtts] = self.ranges;

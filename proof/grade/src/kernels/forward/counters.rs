@@ -141,7 +141,6 @@ impl Lateness {
     }
 
     /// Returns the lateness that `share` of the deliveries did not exceed.
-    #[must_use]
     pub fn quantile_us(&self, share: f64) -> f64 {
         let all: u64 = self.counts.iter().sum();
         let wanted = all as f64 * share;
@@ -156,7 +155,6 @@ impl Lateness {
     }
 
     /// Returns the maximum.
-    #[must_use]
     pub fn max_us(&self) -> f64 {
         self.max_ns as f64 / 1e3
     }

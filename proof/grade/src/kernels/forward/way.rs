@@ -67,7 +67,6 @@ struct Arrival {
 
 impl Way {
     /// Returns a direction at rest.
-    #[must_use]
     pub fn new(config: DirectionConfig, seed: u64) -> Self {
         let tokens = config.policer.as_ref().map_or(0.0, |policer| policer.bytes);
         Self {
@@ -137,7 +136,6 @@ impl Way {
     }
 
     /// Returns the time at which the next frame is due.
-    #[must_use]
     pub fn next_due(&self) -> Option<u64> {
         self.pending.peek().map(|Reverse((due, ..))| *due)
     }
@@ -157,13 +155,11 @@ impl Way {
     }
 
     /// Returns the time of the first data packet in this direction.
-    #[must_use]
     pub const fn first_data(&self) -> Option<u64> {
         self.first_data
     }
 
     /// Returns the counters.
-    #[must_use]
     pub fn counters(&self) -> DirectionCounters {
         let mut counters = self.counters.clone();
         counters.flows = self

@@ -29,13 +29,11 @@ pub struct Tcp {
 
 impl Tcp {
     /// Whether a segment only acknowledges.
-    #[must_use]
     pub const fn is_pure_ack(&self) -> bool {
         self.payload == 0 && self.flags & 0x17 == 0x10
     }
 
     /// Whether a segment is a SYN.
-    #[must_use]
     pub const fn is_syn(&self) -> bool {
         self.flags & 0x02 != 0
     }
@@ -58,7 +56,6 @@ fn ip_header(frame: &[u8]) -> usize {
 }
 
 /// Parses the TCP header of a frame; `None` if it has none.
-#[must_use]
 pub fn tcp(frame: &[u8]) -> Option<Tcp> {
     if !is_ipv4(frame) || frame[ETHERNET + 9] != 6 {
         return None;
@@ -79,7 +76,6 @@ pub fn tcp(frame: &[u8]) -> Option<Tcp> {
 }
 
 /// Source and destination port of TCP or UDP; zero for other protocols.
-#[must_use]
 pub fn ports(frame: &[u8]) -> [u16; 2] {
     if !is_ipv4(frame) || !matches!(frame[ETHERNET + 9], 6 | 17) {
         return [0, 0];

@@ -162,8 +162,9 @@ impl Table {
     /// a number that it has not closed.
     fn insert(&mut self, live: RawFd, wanted: Option<i64>) -> i64 {
         let is_free = |number: &i64| !self.open.contains_key(number);
-        let wanted = wanted.filter(|number| *number >= 0);
-        let script = wanted.unwrap_or_else(|| (LOWEST..).find(is_free).unwrap_or(LOWEST));
+        let script = wanted
+            .filter(|number| *number >= 0)
+            .unwrap_or_else(|| (LOWEST..).find(is_free).unwrap_or(LOWEST));
         let before = self.open.insert(script, Open { live, written: 1 });
         self.shadowed.extend(before.map(|open| open.live));
         script

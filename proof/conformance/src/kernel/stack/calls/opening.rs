@@ -132,8 +132,8 @@ pub(super) fn output_address(
     match call.values.get(index) {
         Some(like @ Value::Struct(_)) => {
             let unspecified = || SocketAddr::new(any(libc::AF_INET), 0);
-            let address = address.unwrap_or_else(unspecified);
-            returned.output(index, address_like(call.around.names, like, Some(address)))
+            let shown = Some(address.unwrap_or_else(unspecified));
+            returned.output(index, address_like(call.around.names, like, shown))
         }
         _ => returned,
     }

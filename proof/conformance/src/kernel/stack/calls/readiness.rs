@@ -104,9 +104,12 @@ pub(super) fn finish_epoll(call: &Arguments<'_>, events: &[(u32, u64)]) -> Retur
     let at = |index: usize| events.get(index).copied().unwrap_or((0, 0));
     match call.values.get(1) {
         Some(Value::List(all)) => {
-            let all = all.iter().enumerate();
-            let shown = all.map(|(index, like)| shown(like, at(index))).collect();
-            returned.output(1, Value::List(shown))
+            let all = all
+                .iter()
+                .enumerate()
+                .map(|(index, like)| shown(like, at(index)))
+                .collect();
+            returned.output(1, Value::List(all))
         }
         Some(like @ Value::Struct(_)) => returned.output(1, shown(like, at(0))),
         _ => returned,

@@ -77,8 +77,10 @@ fn paired(text: &str) -> Vec<(String, i64)> {
         let Some((group, names)) = names.split_once(": ") else {
             continue;
         };
-        let values = values.split_whitespace().skip(1);
-        for (name, value) in names.split_whitespace().zip(values) {
+        for (name, value) in names
+            .split_whitespace()
+            .zip(values.split_whitespace().skip(1))
+        {
             all.extend(value.parse().ok().map(|n| (format!("{group}{name}"), n)));
         }
     }

@@ -153,13 +153,12 @@ impl Shell {
             let Some((name, value)) = one.split_once('=') else {
                 return Err(Unsupported::new("command", format!("sysctl {one}")));
             };
-            self.assign(&name.replace('/', "."), value)?;
+            self.assign(&name.replace('/', "."), value.trim_matches('"').trim())?;
         }
         Ok(ShellResult::Success)
     }
 
     fn assign(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
-        let value = value.trim_matches('"').trim();
         match settings::write(name, value) {
             Ok(()) => {
                 if name == CONGESTION {

@@ -15,8 +15,8 @@ type Pipeline = Vec<Vec<String>>;
 
 /// Returns all pipelines of a text.
 pub(super) fn pipelines(text: &str) -> Result<Vec<Pipeline>, Unsupported> {
-    let text = text.replace("\\\n", " ");
-    let mut reader = Reader::new(&text);
+    let joined = text.replace("\\\n", " ");
+    let mut reader = Reader::new(&joined);
     reader.read()?;
     Ok(reader.done)
 }
