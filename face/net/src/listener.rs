@@ -528,6 +528,18 @@ impl TcpSocket {
         Ok(self.options.borrow().reuse_port)
     }
 
+    /// Binds to an interface (`SO_BINDTODEVICE`). Hosts have no named interfaces here.
+    ///
+    /// # Errors
+    /// `NotFound` unless the name is empty or `None`.
+    pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
+        if interface.is_none_or(<[u8]>::is_empty) {
+            return Ok(());
+        }
+        let text = "hosts have no named interfaces here: bind to an address";
+        Err(io::Error::new(io::ErrorKind::NotFound, text))
+    }
+
     /// `IP_TOS`, without effect: no element of a path looks at it.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -24,8 +25,8 @@ const MAX_ANALYZED: usize = 10_000;
 #[derive(Default)]
 struct View {
     analyzer: Analyzer,
-    /// Initial sequence numbers of the connections that are analyzed, by their ends.
-    analyzed: HashMap<[SocketAddr; 2], SeqNumber>,
+    /// Initial sequence numbers of the connections that are analyzed, by hashes of their ends.
+    analyzed: HashMap<u64, SeqNumber>,
     /// Number of connections that were analyzed.
     begun: usize,
     /// First SYNs beyond the limit, with their retransmissions.
@@ -197,6 +198,9 @@ impl View {
             (packet.endpoints.dst(), dst).into(),
         ];
         ends.sort_unstable();
+        let mut hasher = DefaultHasher::new();
+        ends.hash(&mut hasher);
+        let ends = hasher.finish();
         let known = self.analyzed.get(&ends);
         if !is_first || known == Some(&segment.seq) {
             return known.is_some();
