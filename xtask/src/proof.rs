@@ -5,7 +5,8 @@
 //! listed as not run. The statements of `gigatcp doctor` are compared with tests in network
 //! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
 //! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
-//! their windows with Linux's code in ns-2; `--ndt7` runs the tester against M-Lab's server.
+//! their windows with Linux's code in ns-2; `--ndt7` runs the tester against M-Lab's server; `--net`
+//! runs programs and the tests of published crates over `gigatcp-net`.
 //! Property tests, which CI runs with a fixed seed, draw new cases; `--properties` runs only
 //! them. Sweeps of the Python module run on dask, MPI and Ray. `--agents` makes transfers with a
 //! fault and healthy ones, and grades what a script of three calls of `gigatcp mcp` concludes;
@@ -17,7 +18,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Command;
 
-use crate::{Failed, ci, files, grade, installed, ndt, process, python, targets, top};
+use crate::{Failed, ci, files, grade, installed, ndt, net_suites, process, python, targets, top};
 
 /// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
@@ -63,6 +64,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--ndt7") {
         return ndt::run();
     }
+    if has("--net") {
+        return net_suites::run();
+    }
     let value = |option: &str| {
         let place = words.iter().position(|word| word == option)?;
         words.get(place + 1)
@@ -91,6 +95,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         println!("not run: windows compared with ns-2 (Debian: apt install ns2)");
     }
     ndt::run()?;
+    net_suites::run()?;
     let Some(directory) = directory else {
         println!("not run: captures of kernels (--kernels DIR)");
         graded("--metamorphic --seeds 1 --write")?;
