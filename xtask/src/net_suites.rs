@@ -369,11 +369,18 @@ fn over_net(text: &str) -> String {
         };
         line("gigatcp_net", &ours) + &line("tokio::net", &theirs)
     });
+    // A path of another crate may end alike: `turmoil_net::shim::tokio::net`.
     let single = pattern(&format!(
-        r"(?:::)?\btokio::net::(?<name>{})\b",
+        r"(?<before>\w::)?(?:::)?\btokio::net::(?<name>{})\b",
         NAMES.join("|")
     ));
-    let text = single.replace_all(&text, "gigatcp_net::$name");
+    let text = single.replace_all(&text, |found: &regex::Captures<'_>| {
+        if found.name("before").is_some() {
+            found[0].to_owned()
+        } else {
+            format!("gigatcp_net::{}", &found["name"])
+        }
+    });
     let attribute = pattern(r"#\[tokio::test(?:\([^)]*\))?\]");
     attribute
         .replace_all(&text, "#[gigatcp_net::test]")
@@ -487,6 +494,7 @@ mod tests {
         let theirs = "use std::net::TcpStream as Std;\n\
                       use tokio::{io, net::{TcpListener, UnixStream}, time};\n\
                       use tokio::net::TcpStream;\n\
+                      use turmoil_net::shim::tokio::net::TcpStream as Theirs;\n\
                       #[tokio::test(flavor = \"multi_thread\")]\n\
                       async fn f() { tokio::net::UdpSocket::bind(\"a\"); }\n\
                       #[tokio::test]\n";
@@ -494,6 +502,7 @@ mod tests {
                     use gigatcp_net::{TcpListener};use tokio::net::{UnixStream};\n\
                     use tokio::{io, time};\n\
                     use gigatcp_net::TcpStream;\n\
+                    use turmoil_net::shim::tokio::net::TcpStream as Theirs;\n\
                     #[gigatcp_net::test]\n\
                     async fn f() { gigatcp_net::UdpSocket::bind(\"a\"); }\n\
                     #[gigatcp_net::test]\n";
