@@ -52,6 +52,7 @@ mod live;
 mod machine;
 mod materials;
 mod ndt;
+mod net_suites;
 mod page;
 mod pictures;
 mod process;

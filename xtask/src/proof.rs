@@ -6,7 +6,8 @@
 //! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
 //! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
 //! their windows with Linux's code in ns-2; `--bpf` five of them with BPF objects in this kernel;
-//! `--ndt7` runs the tester against M-Lab's server.
+//! `--ndt7` runs the tester against M-Lab's server; `--net` runs programs and the tests of published
+//! crates over `gigatcp-net`.
 //! Property tests, which CI runs with a fixed seed, draw new cases; `--properties` runs only
 //! them. Sweeps of the Python module run on dask, MPI and Ray. `--agents` makes transfers with a
 //! fault and healthy ones, and grades what a script of three calls of `gigatcp mcp` concludes;
@@ -18,7 +19,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Command;
 
-use crate::{Failed, ci, files, grade, installed, ndt, process, python, targets, top};
+use crate::{Failed, ci, files, grade, installed, ndt, net_suites, process, python, targets, top};
 
 /// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
@@ -67,6 +68,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--ndt7") {
         return ndt::run();
     }
+    if has("--net") {
+        return net_suites::run();
+    }
     let value = |option: &str| {
         let place = words.iter().position(|word| word == option)?;
         words.get(place + 1)
@@ -102,6 +106,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         );
     }
     ndt::run()?;
+    net_suites::run()?;
     let Some(directory) = directory else {
         println!("not run: captures of kernels (--kernels DIR)");
         graded("--metamorphic --seeds 1 --write")?;

@@ -199,9 +199,11 @@ pub(crate) fn run<F: Future>(
         }
     });
     #[cfg(tokio_unstable)]
-    builder.rng_seed(tokio::runtime::RngSeed::from_bytes(
-        &shared.with(|world| world.seed).to_le_bytes(),
-    ));
+    builder
+        .rng_seed(tokio::runtime::RngSeed::from_bytes(
+            &shared.with(|world| world.seed).to_le_bytes(),
+        ))
+        .on_task_spawn(|task| scope::inherit(task.id()));
     let runtime = builder.build().expect(
         "a current-thread runtime without input and output makes no system calls that fail",
     );

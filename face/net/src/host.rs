@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::Waker;
 
+use gigatcp_events::State;
 use gigatcp_tcp::{Endpoint, EndpointEvent, FourTuple, Handle, TransportConfig};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
@@ -16,6 +17,7 @@ use gigatcp_wire::{Endpoints, IcmpKind, Octets, Segment};
 use tokio::task::AbortHandle;
 
 use crate::packet::{Content, DEFAULT_TTL, Icmp, Packet, UDP_HEADER};
+use crate::waiting::Waiting;
 use crate::world::derived_seed;
 
 /// First dynamic port and number of them (RFC 6335 section 6).
@@ -53,10 +55,6 @@ pub(crate) struct Host {
     pub(crate) tasks: Vec<AbortHandle>,
 }
 
-/// Tasks that wait for one event.
-#[derive(Default, Debug)]
-pub(crate) struct Waiting(Vec<Waker>);
-
 /// A TCP connection as its socket keeps it.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -75,6 +73,18 @@ pub(crate) struct Connection {
     pub(crate) ttl: u8,
 }
 
+/// A socket of a host, as `ss` lists it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct SocketEntry {
+    /// Its own address.
+    pub local: SocketAddr,
+    /// Its peer's; `None` for a listener, and a UDP socket that is not connected.
+    pub peer: Option<SocketAddr>,
+    /// State of the connection; `None` for a UDP socket.
+    pub state: Option<State>,
+}
+
 /// A UDP socket.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
@@ -87,23 +97,6 @@ pub(crate) struct Datagrams {
     pub(crate) broadcast: bool,
     /// Datagrams dropped because the socket's buffer was full.
     pub(crate) overflows: u64,
-}
-
-impl Waiting {
-    /// Adds a task, unless it waits already.
-    pub(crate) fn add(&mut self, waker: &Waker) {
-        if !self.0.iter().any(|known| known.will_wake(waker)) {
-            self.0.push(waker.clone());
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn wake_into(&mut self, wakers: &mut Vec<Waker>) {
-        wakers.append(&mut self.0);
-    }
 }
 
 impl Connection {
@@ -146,6 +139,11 @@ impl Datagrams {
         }
         self.queued += len;
         self.queue.push_back((from, payload));
+    }
+
+    /// The next datagram, which stays.
+    pub(crate) fn peek(&mut self) -> Option<(SocketAddr, Bytes)> {
+        self.queue.front().cloned()
     }
 
     pub(crate) fn pop(&mut self) -> Option<(SocketAddr, Bytes)> {
@@ -357,6 +355,35 @@ impl Host {
                 _ => {}
             }
         }
+    }
+
+    /// All sockets that programs hold, listeners first.
+    pub(crate) fn sockets(&self) -> Vec<SocketEntry> {
+        let listeners = self.listeners.keys().map(|local| SocketEntry {
+            local: *local,
+            peer: None,
+            state: Some(State::Listen),
+        });
+        let mut connections: Vec<_> = self
+            .connections
+            .iter()
+            .map(|(handle, connection)| {
+                let tuple = connection.tuple;
+                let engine = self.endpoint.connection(*handle);
+                SocketEntry {
+                    local: (tuple.local_address(), tuple.local_port).into(),
+                    peer: Some((tuple.remote_address(), tuple.remote_port).into()),
+                    state: Some(engine.map_or(State::Closed, |engine| engine.state())),
+                }
+            })
+            .collect();
+        connections.sort_by_key(|entry| (entry.local, entry.peer));
+        let datagrams = self.datagrams.iter().map(|(local, socket)| SocketEntry {
+            local: *local,
+            peer: socket.peer,
+            state: None,
+        });
+        listeners.chain(connections).chain(datagrams).collect()
     }
 
     /// Sets the TTL of a connection's packets.

@@ -32,6 +32,7 @@
 //! | `scope.rs` | the host of a task |
 //! | `driver.rs` | virtual time: tokio's clock and the network's events |
 //! | `world.rs`, `hosts.rs`, `host.rs`, `socket.rs`, `packet.rs` | the network, a function of time |
+//! | `waiting.rs` | tasks that wait for a socket |
 //! | `observe.rs` | analysis and captures |
 //!
 //! # Limits
@@ -58,12 +59,15 @@ mod socket;
 mod split;
 mod stream;
 mod udp;
+mod waiting;
 mod words;
 mod world;
 
 pub use address::{ToSocketAddrs, lookup_host};
+pub use gigatcp_events::State;
 pub use gigatcp_net_macro::test;
 pub use gigatcp_tcp::connection::Info;
+pub use host::SocketEntry;
 pub use listener::{TcpListener, TcpSocket};
 #[doc(hidden)]
 pub use matrix::{Matrix, run_matrix};

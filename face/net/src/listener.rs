@@ -1,7 +1,6 @@
 //! [`TcpListener`] and [`TcpSocket`], as those of `tokio::net`.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,11 +17,11 @@ use tokio::task::coop::consume_budget;
 
 use crate::address::{ToSocketAddrs, resolve};
 use crate::driver::Shared;
-use crate::host::Waiting;
 use crate::packet::DEFAULT_TTL;
 use crate::scope;
 use crate::socket::Socket;
 use crate::stream::TcpStream;
+use crate::waiting::{Awaited, Waiter, Waiting, wait};
 use crate::world::World;
 
 /// Backlog of [`TcpListener::bind`], as tokio's.
@@ -66,7 +65,7 @@ impl TcpListener {
     /// If the host has crashed.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         consume_budget().await;
-        poll_fn(|context| self.poll_accept(context)).await
+        wait(self, |waiter| self.accept_or_wait(waiter)).await
     }
 
     /// Polls [`TcpListener::accept`].
@@ -77,6 +76,10 @@ impl TcpListener {
         &self,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        self.accept_or_wait(Waiter::last(context.waker()))
+    }
+
+    fn accept_or_wait(&self, waiter: Waiter<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         scope::learn(self.node);
         let accepted = self.shared.with(|world| {
             let now = world.now;
@@ -89,7 +92,7 @@ impl TcpListener {
             };
             let Some(handle) = host.endpoint.accept(now, self.at) else {
                 let waiting = host.listeners.entry(self.at).or_default();
-                waiting.add(context.waker());
+                waiting.add(waiter);
                 return None;
             };
             host.adopt(handle);
@@ -141,6 +144,18 @@ impl TcpListener {
         }
         self.ttl.store(ttl, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+impl Awaited for TcpListener {
+    fn forget(&self, key: u64) {
+        self.shared.with(|world| {
+            let host = world.host_mut(self.node);
+            let host = host.filter(|host| host.boot == self.boot);
+            if let Some(waiting) = host.and_then(|host| host.listeners.get_mut(&self.at)) {
+                waiting.remove(key);
+            }
+        });
     }
 }
 
@@ -244,6 +259,7 @@ struct Options {
     receive_buffer: Option<u32>,
     reuse_address: bool,
     reuse_port: bool,
+    tos: u32,
 }
 
 impl Options {
@@ -280,6 +296,18 @@ impl TcpSocket {
             local: Cell::new(None),
             options: RefCell::default(),
         }
+    }
+
+    /// Takes over the family, address and options of a socket of the machine, which is closed: for
+    /// programs that set options before they connect.
+    pub fn from_std_stream(stream: std::net::TcpStream) -> Self {
+        // An unbound socket has the unspecified address and no port.
+        let at = stream.local_addr().ok();
+        let socket = Self::of_family(at.is_none_or(|at| at.is_ipv4()));
+        let is_bound = |at: &SocketAddr| !at.ip().is_unspecified() || at.port() != 0;
+        socket.local.set(at.filter(is_bound));
+        socket.options.borrow_mut().nodelay = stream.nodelay().unwrap_or(false);
+        socket
     }
 
     /// Sets the address that it connects from or listens at.
@@ -324,7 +352,7 @@ impl TcpSocket {
         socket.set_nodelay(options.nodelay)?;
         socket.set_keepalive(options.keepalive)?;
         socket.set(|connection| connection.linger = options.linger)?;
-        poll_fn(|context| socket.poll_connected(context)).await?;
+        wait(&socket, |waiter| socket.poll_connected(waiter)).await?;
         Ok(TcpStream::new(socket))
     }
 
@@ -374,20 +402,28 @@ impl TcpSocket {
         Ok(())
     }
 
-    /// Requested send buffer size; 0 if none was requested.
+    /// Twice the requested send buffer size, as Linux returns it; 0 if none was requested.
     ///
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn send_buffer_size(&self) -> io::Result<u32> {
-        Ok(self.options.borrow().send_buffer.unwrap_or(0))
+        Ok(self
+            .options
+            .borrow()
+            .send_buffer
+            .map_or(0, |size| size.saturating_mul(2)))
     }
 
-    /// Requested receive buffer size; 0 if none was requested.
+    /// Twice the requested receive buffer size, as Linux returns it; 0 if none was requested.
     ///
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
-        Ok(self.options.borrow().receive_buffer.unwrap_or(0))
+        Ok(self
+            .options
+            .borrow()
+            .receive_buffer
+            .map_or(0, |size| size.saturating_mul(2)))
     }
 
     /// Switches Nagle's algorithm off.
@@ -433,6 +469,22 @@ impl TcpSocket {
         Ok(())
     }
 
+    /// Makes a drop of the connection reset it.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.set_linger(Some(Duration::ZERO))
+    }
+
+    /// `None`: a socket without a connection has no error.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(None)
+    }
+
     /// The value of [`TcpSocket::set_linger`].
     ///
     /// # Errors
@@ -474,5 +526,50 @@ impl TcpSocket {
     /// None: it is fallible as in tokio.
     pub fn reuseport(&self) -> io::Result<bool> {
         Ok(self.options.borrow().reuse_port)
+    }
+
+    /// Binds to an interface (`SO_BINDTODEVICE`). Hosts have no named interfaces here.
+    ///
+    /// # Errors
+    /// `NotFound` unless the name is empty or `None`.
+    pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
+        if interface.is_none_or(<[u8]>::is_empty) {
+            return Ok(());
+        }
+        let text = "hosts have no named interfaces here: bind to an address";
+        Err(io::Error::new(io::ErrorKind::NotFound, text))
+    }
+
+    /// `IP_TOS`, without effect: no element of a path looks at it.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn tos_v4(&self) -> io::Result<u32> {
+        Ok(self.options.borrow().tos)
+    }
+
+    /// Sets `IP_TOS`, without effect.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
+        self.options.borrow_mut().tos = tos;
+        Ok(())
+    }
+
+    /// `IPV6_TCLASS`, without effect.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn tclass_v6(&self) -> io::Result<u32> {
+        self.tos_v4()
+    }
+
+    /// Sets `IPV6_TCLASS`, without effect.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
+        self.set_tos_v4(tclass)
     }
 }

@@ -20,7 +20,7 @@ use gigatcp_units::Duration;
 use tokio::task::LocalSet;
 
 use crate::driver::{self, Driver, Shared, Stop};
-use crate::host::addresses_of;
+use crate::host::{SocketEntry, addresses_of};
 use crate::packet::Passing;
 use crate::report::Report;
 use crate::scope::{self, HostScope};
@@ -467,6 +467,15 @@ impl Net {
         addresses_of(expect(self.shared.with(|world| world.known(host))))
     }
 
+    /// The sockets that programs of a host hold at present: listeners, connections, UDP.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    pub fn sockets(&self, host: &str) -> Vec<SocketEntry> {
+        let found = |world: &mut World| world.host_named(host).map(|host| host.sockets());
+        expect(self.shared.with(found))
+    }
+
     /// Sets the virtual time after which a run is an error; 24 h without this.
     pub fn time_limit(&self, limit: StdDuration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
@@ -561,6 +570,22 @@ impl Net {
 }
 
 impl Host {
+    /// The host of the present task, for futures that will run in another: a connector, say.
+    ///
+    /// # Panics
+    /// Outside of a run, or if the present task belongs to no host.
+    pub fn current() -> Self {
+        let (shared, node) = scope::here().unwrap_or_else(|error| panic!("{error}"));
+        Self::new(shared, node)
+    }
+
+    /// A running host.
+    fn new(shared: Arc<Shared>, node: u32) -> Self {
+        let id = u64::MAX;
+        let net = Net { id, shared };
+        Self { net, node }
+    }
+
     /// Its name.
     pub fn name(&self) -> String {
         let node = self.node;
@@ -591,13 +616,7 @@ impl Host {
 impl Driver {
     /// Starts the program of a host, if it has one.
     pub(crate) fn start(&self, node: u32) {
-        let host = Host {
-            net: Net {
-                id: u64::MAX,
-                shared: Arc::clone(&self.shared),
-            },
-            node,
-        };
+        let host = Host::new(Arc::clone(&self.shared), node);
         let program = match self.software.borrow_mut().get_mut(&node) {
             Some(Software { program, .. }) => match program {
                 Start::Again(start) => Some(Rc::clone(start)).map(|start| {

@@ -6,21 +6,38 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use gigatcp_analyze::Analyzer;
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter};
 use gigatcp_flows::Observed;
 use gigatcp_units::Instant;
-use gigatcp_wire::{Endpoints, IpHeader, Octets, Segment};
+use gigatcp_wire::{Endpoints, Flags, IpHeader, Octets, Segment, SeqNumber};
 
 use crate::packet::{Content, Packet};
+
+/// Maximum connections that one view analyzes: the first ones. An analysis has a few kilobytes.
+const MAX_ANALYZED: usize = 10_000;
+
+/// What one host sees of its connections.
+#[derive(Default)]
+struct View {
+    analyzer: Analyzer,
+    /// Initial sequence numbers of the connections that are analyzed, by hashes of their ends.
+    analyzed: HashMap<u64, SeqNumber>,
+    /// Number of connections that were analyzed.
+    begun: usize,
+    /// First SYNs beyond the limit, with their retransmissions.
+    left_out: u64,
+}
 
 /// Views of the hosts, and the capture.
 #[derive(Default)]
 pub(crate) struct Observers {
     /// Two views per node.
-    views: Vec<Option<Box<Analyzer>>>,
+    views: Vec<Option<Box<View>>>,
     /// Whether connections are analyzed.
     is_off: bool,
     capture: Option<Capture>,
@@ -136,10 +153,13 @@ impl Observers {
         if self.views.len() <= place {
             self.views.resize_with(place + 1, || None);
         }
-        let analyzer = self.views[place].get_or_insert_default();
+        let view = self.views[place].get_or_insert_default();
+        if !view.analyzes(packet, segment) {
+            return;
+        }
         let mut see = |segment: &Segment<Octets>| {
             let observed = Observed::of_segment(now, packet.endpoints, segment.ident, segment);
-            analyzer.handle_packet(&observed);
+            view.analyzer.handle_packet(&observed);
         };
         if segment.wire_segments() == 1 {
             return see(segment);
@@ -152,9 +172,48 @@ impl Observers {
     /// Views with their nodes; the second value is which of two views of a loopback it is.
     pub(crate) fn views(&self) -> impl Iterator<Item = (u32, usize, &Analyzer)> {
         self.views.iter().enumerate().filter_map(|(place, view)| {
-            let analyzer = view.as_deref()?;
+            let analyzer = &view.as_deref()?.analyzer;
             Some((place as u32 / 2, place % 2, analyzer))
         })
+    }
+
+    /// Connections that some view did not analyze.
+    pub(crate) fn left_out(&self) -> u64 {
+        let views = self.views.iter().flatten();
+        views.map(|view| view.left_out).max().unwrap_or(0)
+    }
+}
+
+impl View {
+    /// Whether the connection of a segment is one of the first.
+    fn analyzes(&mut self, packet: &Packet, segment: &Segment<Octets>) -> bool {
+        let is_full = self.begun >= MAX_ANALYZED;
+        let is_first = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        if !is_full && !is_first {
+            return true;
+        }
+        let [src, dst] = packet.ports();
+        let mut ends: [SocketAddr; 2] = [
+            (packet.endpoints.src(), src).into(),
+            (packet.endpoints.dst(), dst).into(),
+        ];
+        ends.sort_unstable();
+        let mut hasher = DefaultHasher::new();
+        ends.hash(&mut hasher);
+        let ends = hasher.finish();
+        let known = self.analyzed.get(&ends);
+        if !is_first || known == Some(&segment.seq) {
+            return known.is_some();
+        }
+        if is_full {
+            // The same ends, but another connection.
+            self.analyzed.remove(&ends);
+            self.left_out += 1;
+            return false;
+        }
+        self.analyzed.insert(ends, segment.seq);
+        self.begun += 1;
+        true
     }
 }
 

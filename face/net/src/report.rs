@@ -25,6 +25,9 @@ pub struct Report {
     pub hash: u64,
     /// The connections, in the order of their first packets at the host that sent more data.
     pub connections: Vec<ConnectionReport>,
+    /// Connections that a host had beyond its first 10,000, which are not analyzed; the largest of
+    /// all hosts.
+    pub unanalyzed: u64,
 }
 
 /// What happened on one connection, from the packets that the sender of its data saw.
@@ -62,6 +65,7 @@ impl Report {
             delivered: world.delivered,
             hash: world.hash(),
             connections,
+            unanalyzed: world.observers.left_out(),
         }
     }
 
@@ -162,9 +166,12 @@ impl fmt::Display for Why<'_> {
                 writeln!(f, "  {label}: {text}")?;
             }
         }
-        match largest.len().checked_sub(MAX_PRINTED) {
-            Some(others @ 1..) => writeln!(f, "and {others} smaller connections"),
-            _ => Ok(()),
+        if let Some(others @ 1..) = largest.len().checked_sub(MAX_PRINTED) {
+            writeln!(f, "and {others} smaller connections")?;
+        }
+        match self.0.unanalyzed {
+            0 => Ok(()),
+            left_out => writeln!(f, "and {left_out} later connections, not analyzed"),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! * the program of a host, what it awaits, and tasks of `spawn_local` and [`spawn`] in it;
 //! * a task of `tokio::spawn` belongs to the host of the first socket that it used. tokio does not
 //!   tell who spawned a task, so before that it has none, and `bind` and `connect` are errors there
-//!   unless the run has one host only;
+//!   unless the run has one host only. With `--cfg tokio_unstable` tokio tells, and it belongs to
+//!   that task's host;
 //! * [`scope`](crate::Host::scope) puts any future on a host.
 //!
 //! Sockets keep the host that they were made on, whichever task uses them.
@@ -93,20 +94,43 @@ pub(crate) fn learn(node: u32) {
     let Some(id) = tokio::task::try_id() else {
         return;
     };
-    LEARNED.with(|learned| {
-        let mut tasks = learned.borrow_mut();
-        if tasks.latest.is_some_and(|(latest, _)| latest == id) {
+    LEARNED.with(|learned| learned.borrow_mut().add(id, node));
+}
+
+impl Learned {
+    fn add(&mut self, id: Id, node: u32) {
+        if self.latest.is_some_and(|(latest, _)| latest == id) {
             return;
         }
-        let host = *tasks.hosts.entry(id).or_insert(node);
-        tasks.latest = Some((id, host));
-        tasks.order.push_back(id);
-        if tasks.order.len() > MAX_LEARNED
-            && let Some(oldest) = tasks.order.pop_front()
-        {
-            tasks.hosts.remove(&oldest);
+        if let Some(host) = self.hosts.get(&id) {
+            self.latest = Some((id, *host));
+            return;
         }
-    });
+        self.hosts.insert(id, node);
+        self.latest = Some((id, node));
+        self.order.push_back(id);
+        if self.order.len() > MAX_LEARNED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.hosts.remove(&oldest);
+        }
+    }
+}
+
+/// Puts a new task on the host of the one that spawns it.
+#[cfg(tokio_unstable)]
+pub(crate) fn inherit(id: Id) {
+    if let Some(node) = host_of_task() {
+        LEARNED.with(|learned| learned.borrow_mut().add(id, node));
+    }
+}
+
+/// The host of the present task, if it is known.
+fn host_of_task() -> Option<u32> {
+    HOST.get().or_else(|| {
+        let id = tokio::task::try_id()?;
+        LEARNED.with(|learned| learned.borrow().hosts.get(&id).copied())
+    })
 }
 
 /// The run on this thread, and the host of the present task.
@@ -117,11 +141,7 @@ pub(crate) fn here() -> io::Result<(Arc<Shared>, u32)> {
         )
     })?;
     let shared = Arc::clone(&driver.shared);
-    let learned = || {
-        let id = tokio::task::try_id()?;
-        LEARNED.with(|learned| learned.borrow().hosts.get(&id).copied())
-    };
-    if let Some(node) = HOST.get().or_else(learned) {
+    if let Some(node) = host_of_task() {
         return Ok((shared, node));
     }
     match shared.with(|world| world.only_host()) {

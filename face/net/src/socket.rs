@@ -7,7 +7,7 @@
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use gigatcp_events::State;
 use gigatcp_tcp::connection::Info;
@@ -21,6 +21,7 @@ use gigatcp_wire::{Octets, Payload};
 use crate::driver::Shared;
 use crate::host::{Connection, source_for, unspecified};
 use crate::scope;
+use crate::waiting::{Awaited, Waiter};
 use crate::world::World;
 
 /// Maximum bytes of one write: the most that one call copies.
@@ -113,14 +114,14 @@ impl Socket {
     fn poll<R>(
         &self,
         side: Side,
-        waker: &Waker,
+        waiter: Waiter<'_>,
         act: impl FnOnce(&mut Engine, &mut Connection, Instant) -> io::Result<Option<R>>,
     ) -> Poll<io::Result<R>> {
         let handle = self.handle;
         let done = self.with(|endpoint, connection, now| {
             let done = act(endpoint, connection, now)?;
             if done.is_none() {
-                connection.wait(endpoint, handle, side, waker);
+                connection.wait(endpoint, handle, side, waiter);
             }
             Ok(done)
         });
@@ -132,9 +133,9 @@ impl Socket {
     }
 
     /// Waits until the connection is established.
-    pub(crate) fn poll_connected(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_connected(&self, waiter: Waiter<'_>) -> Poll<io::Result<()>> {
         let handle = self.handle;
-        self.poll(Side::Write, context.waker(), |endpoint, connection, _| {
+        self.poll(Side::Write, waiter, |endpoint, connection, _| {
             let Some(engine) = endpoint.connection(handle) else {
                 return Err(crashed());
             };
@@ -152,12 +153,12 @@ impl Socket {
     /// Reads up to `max` bytes and passes them to `put` piece by piece; 0 at the end.
     pub(crate) fn poll_read(
         &self,
-        waker: &Waker,
+        waiter: Waiter<'_>,
         max: usize,
         put: impl FnMut(&[u8]),
     ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
-        self.poll(Side::Read, waker, |endpoint, connection, now| {
+        self.poll(Side::Read, waiter, |endpoint, connection, now| {
             read(endpoint, connection, handle, now, max, put)
         })
     }
@@ -172,9 +173,13 @@ impl Socket {
     }
 
     /// Copies what the next read returns.
-    pub(crate) fn poll_peek(&self, waker: &Waker, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_peek(
+        &self,
+        waiter: Waiter<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
-        self.poll(Side::Read, waker, |endpoint, connection, _| {
+        self.poll(Side::Read, waiter, |endpoint, connection, _| {
             let pieces = endpoint.connection(handle).ok_or_else(crashed)?.peek();
             let mut filled = 0;
             for octets in pieces.flat_map(Octets::pieces) {
@@ -191,11 +196,11 @@ impl Socket {
 
     pub(crate) fn poll_write(
         &self,
-        waker: &Waker,
+        waiter: Waiter<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
-        self.poll(Side::Write, waker, |endpoint, connection, now| {
+        self.poll(Side::Write, waiter, |endpoint, connection, now| {
             write(endpoint, connection, handle, now, parts)
         })
     }
@@ -209,9 +214,9 @@ impl Socket {
     }
 
     /// Waits until a read or a write would not block. The value is whether that direction is over.
-    pub(crate) fn poll_ready(&self, side: Side, waker: &Waker) -> Poll<io::Result<bool>> {
+    pub(crate) fn poll_ready(&self, side: Side, waiter: Waiter<'_>) -> Poll<io::Result<bool>> {
         let handle = self.handle;
-        self.poll(side, waker, |endpoint, connection, _| {
+        self.poll(side, waiter, |endpoint, connection, _| {
             let Some(engine) = endpoint.connection(handle) else {
                 return Err(crashed());
             };
@@ -347,6 +352,20 @@ impl Socket {
     }
 }
 
+impl Awaited for Socket {
+    fn forget(&self, key: u64) {
+        self.shared.with(|world| {
+            let host = world.host_mut(self.node);
+            let host = host.filter(|host| host.boot == self.boot);
+            let connection = host.and_then(|host| host.connections.get_mut(&self.handle));
+            if let Some(connection) = connection {
+                connection.readers.remove(key);
+                connection.writers.remove(key);
+            }
+        });
+    }
+}
+
 impl Drop for Socket {
     fn drop(&mut self) {
         let (node, boot, handle) = (self.node, self.boot, self.handle);
@@ -368,14 +387,14 @@ impl Drop for Socket {
 
 impl Connection {
     /// Records a waiting task.
-    fn wait(&mut self, endpoint: &mut Engine, handle: Handle, side: Side, waker: &Waker) {
+    fn wait(&mut self, endpoint: &mut Engine, handle: Handle, side: Side, waiter: Waiter<'_>) {
         match side {
             Side::Read => {
-                self.readers.add(waker);
+                self.readers.add(waiter);
                 endpoint.await_readable(handle);
             }
             Side::Write => {
-                self.writers.add(waker);
+                self.writers.add(waiter);
                 let engine = endpoint.connection(handle);
                 if engine.is_some_and(|engine| engine.established_at().is_some()) {
                     endpoint.await_writable(handle);

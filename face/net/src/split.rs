@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use gigatcp_wire::bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 
 use crate::stream::{TcpStream, poll_read, poll_shutdown, poll_write};
@@ -153,6 +154,18 @@ macro_rules! read_half {
                 self.stream().peek(buffer).await
             }
 
+            /// Polls a peek.
+            ///
+            /// # Errors
+            /// As a read.
+            pub fn poll_peek(
+                &mut self,
+                context: &mut Context<'_>,
+                buffer: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<usize>> {
+                self.stream().poll_peek(context, buffer)
+            }
+
             /// Waits until a read would not block.
             ///
             /// # Errors
@@ -167,6 +180,25 @@ macro_rules! read_half {
             /// `WouldBlock`, or as a read.
             pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
                 self.stream().try_read(buffer)
+            }
+
+            /// Reads without waiting, and appends to a buffer.
+            ///
+            /// # Errors
+            /// `WouldBlock`, or as a read.
+            pub fn try_read_buf<B: BufMut>(&self, buffer: &mut B) -> io::Result<usize> {
+                self.stream().try_read_buf(buffer)
+            }
+
+            /// Reads without waiting, into several buffers.
+            ///
+            /// # Errors
+            /// `WouldBlock`, or as a read.
+            pub fn try_read_vectored(
+                &self,
+                buffers: &mut [io::IoSliceMut<'_>],
+            ) -> io::Result<usize> {
+                self.stream().try_read_vectored(buffers)
             }
         }
 

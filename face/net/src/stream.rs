@@ -1,6 +1,5 @@
 //! [`TcpStream`]: the interface of `tokio::net::TcpStream`, on the simulated network.
 
-use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
@@ -9,12 +8,17 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use gigatcp_tcp::connection::Info;
+use gigatcp_wire::bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 use tokio::task::coop::poll_proceed;
 
 use crate::address::{ToSocketAddrs, resolve};
 use crate::socket::{Side, Socket};
 use crate::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::waiting::{Waiter, wait};
+
+/// Maximum bytes of one read into a buffer that grows.
+const MAX_READ: usize = 1 << 16;
 
 /// A TCP connection, as `tokio::net::TcpStream`.
 ///
@@ -56,7 +60,7 @@ impl TcpStream {
 
     async fn connect_to(remote: SocketAddr) -> io::Result<Self> {
         let socket = Socket::connect(None, remote, |_| {})?;
-        poll_fn(|context| socket.poll_connected(context)).await?;
+        wait(&socket, |waiter| socket.poll_connected(waiter)).await?;
         Ok(Self::new(socket))
     }
 
@@ -97,7 +101,10 @@ impl TcpStream {
     /// # Errors
     /// As a read.
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|context| self.socket.poll_peek(context.waker(), buffer)).await
+        wait(&*self.socket, |waiter| {
+            self.socket.poll_peek(waiter, buffer)
+        })
+        .await
     }
 
     /// Polls [`TcpStream::peek`].
@@ -110,7 +117,7 @@ impl TcpStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
         let space = buffer.initialize_unfilled();
-        let filled = ready!(self.socket.poll_peek(context.waker(), space))?;
+        let filled = ready!(self.socket.poll_peek(Waiter::last(context.waker()), space))?;
         buffer.advance(filled);
         Poll::Ready(Ok(filled))
     }
@@ -125,7 +132,10 @@ impl TcpStream {
     /// # Errors
     /// If the host has crashed.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        poll_fn(|context| poll_interest(&self.socket, interest, context)).await
+        wait(&*self.socket, |waiter| {
+            poll_interest(&self.socket, interest, waiter)
+        })
+        .await
     }
 
     /// Waits until a read would not block.
@@ -133,7 +143,7 @@ impl TcpStream {
     /// # Errors
     /// If the host has crashed.
     pub async fn readable(&self) -> io::Result<()> {
-        poll_fn(|context| self.poll_read_ready(context)).await
+        self.ready(Interest::READABLE).await.map(drop)
     }
 
     /// Waits until a write would not block.
@@ -141,7 +151,7 @@ impl TcpStream {
     /// # Errors
     /// If the host has crashed.
     pub async fn writable(&self) -> io::Result<()> {
-        poll_fn(|context| self.poll_write_ready(context)).await
+        self.ready(Interest::WRITABLE).await.map(drop)
     }
 
     /// Polls [`TcpStream::readable`].
@@ -149,7 +159,9 @@ impl TcpStream {
     /// # Errors
     /// If the host has crashed.
     pub fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let ready = self.socket.poll_ready(Side::Read, context.waker());
+        let ready = self
+            .socket
+            .poll_ready(Side::Read, Waiter::last(context.waker()));
         ready.map_ok(drop)
     }
 
@@ -158,7 +170,9 @@ impl TcpStream {
     /// # Errors
     /// If the host has crashed.
     pub fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let ready = self.socket.poll_ready(Side::Write, context.waker());
+        let ready = self
+            .socket
+            .poll_ready(Side::Write, Waiter::last(context.waker()));
         ready.map_ok(drop)
     }
 
@@ -183,6 +197,16 @@ impl TcpStream {
             Some(first) => self.try_read(first),
             None => self.try_read(&mut []),
         }
+    }
+
+    /// Reads without waiting, and appends to a buffer.
+    ///
+    /// # Errors
+    /// `WouldBlock`, or as a read.
+    pub fn try_read_buf<B: BufMut>(&self, buffer: &mut B) -> io::Result<usize> {
+        let max = buffer.remaining_mut().min(MAX_READ);
+        let put = |octets: &[u8]| buffer.put_slice(octets);
+        self.socket.try_read(max, put)
     }
 
     /// Writes without waiting.
@@ -211,6 +235,24 @@ impl TcpStream {
         act: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
         act()
+    }
+
+    /// Waits until the socket is ready, and calls `act`; again while that would block.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    pub async fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut act: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            self.ready(interest).await?;
+            match act() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+        }
     }
 
     /// Whether Nagle's algorithm is off.
@@ -284,11 +326,11 @@ impl TcpStream {
 pub(crate) fn poll_interest(
     socket: &Socket,
     interest: Interest,
-    context: &mut Context<'_>,
+    waiter: Waiter<'_>,
 ) -> Poll<io::Result<Ready>> {
     let mut found = Ready::EMPTY;
     if interest.is_readable()
-        && let Poll::Ready(is_over) = socket.poll_ready(Side::Read, context.waker())
+        && let Poll::Ready(is_over) = socket.poll_ready(Side::Read, waiter)
     {
         found |= Ready::READABLE;
         if is_over? {
@@ -296,7 +338,7 @@ pub(crate) fn poll_interest(
         }
     }
     if interest.is_writable()
-        && let Poll::Ready(is_over) = socket.poll_ready(Side::Write, context.waker())
+        && let Poll::Ready(is_over) = socket.poll_ready(Side::Write, waiter)
     {
         found |= Ready::WRITABLE;
         if is_over? {
@@ -319,7 +361,8 @@ pub(crate) fn poll_read(
     let coop = ready!(poll_proceed(context));
     let max = buffer.remaining();
     let put = |octets: &[u8]| buffer.put_slice(octets);
-    let done = socket.poll_read(context.waker(), max, put).map_ok(drop);
+    let waiter = Waiter::last(context.waker());
+    let done = socket.poll_read(waiter, max, put).map_ok(drop);
     if done.is_ready() {
         coop.made_progress();
     }
@@ -333,7 +376,7 @@ pub(crate) fn poll_write(
     parts: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
     let coop = ready!(poll_proceed(context));
-    let done = socket.poll_write(context.waker(), parts);
+    let done = socket.poll_write(Waiter::last(context.waker()), parts);
     if done.is_ready() {
         coop.made_progress();
     }
@@ -383,5 +426,12 @@ impl AsyncWrite for TcpStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         poll_shutdown(&self.socket)
+    }
+}
+
+#[cfg(feature = "hyper")]
+impl hyper_util::client::legacy::connect::Connection for TcpStream {
+    fn connected(&self) -> hyper_util::client::legacy::connect::Connected {
+        hyper_util::client::legacy::connect::Connected::new()
     }
 }

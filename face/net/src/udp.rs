@@ -3,14 +3,14 @@
 //! Sending never waits: the path's queues drop what they cannot hold. A datagram above the MTU is
 //! sent in fragments. Out of scope: broadcast and multicast.
 
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::task::{Context, Poll, ready};
 
 use gigatcp_wire::Endpoints;
-use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::bytes::{BufMut, Bytes};
 use tokio::io::{Interest, ReadBuf, Ready};
 use tokio::task::coop::consume_budget;
 
@@ -19,6 +19,7 @@ use crate::driver::Shared;
 use crate::host::{Datagrams, source_for};
 use crate::packet::{Content, Datagram, Fragments, Packet};
 use crate::scope;
+use crate::waiting::{Awaited, Waiter, wait};
 use crate::world::World;
 
 /// Maximum payload of a datagram over IPv4: 65,535 bytes with both headers.
@@ -31,6 +32,25 @@ pub struct UdpSocket {
     node: u32,
     boot: u32,
     at: SocketAddr,
+    kept: Kept,
+}
+
+/// Options that a program sets and reads, and that no element of a path looks at.
+#[derive(Debug)]
+struct Kept {
+    tos: AtomicU32,
+    multicast_ttl: AtomicU32,
+    multicast_loop: AtomicBool,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self {
+            tos: AtomicU32::new(0),
+            multicast_ttl: AtomicU32::new(1),
+            multicast_loop: AtomicBool::new(true),
+        }
+    }
 }
 
 fn crashed() -> io::Error {
@@ -38,6 +58,28 @@ fn crashed() -> io::Error {
         io::ErrorKind::NotConnected,
         "the host of this socket has crashed",
     )
+}
+
+/// Calls that read and set options that are kept only.
+macro_rules! kept_options {
+    ($(#[$doc:meta] $get:ident, $set:ident, $field:ident: $kind:ty;)+) => {$(
+        #[$doc]
+        ///
+        /// # Errors
+        /// None: it is fallible as in tokio.
+        pub fn $get(&self) -> io::Result<$kind> {
+            Ok(self.kept.$field.load(Ordering::Relaxed))
+        }
+
+        #[$doc]
+        ///
+        /// # Errors
+        /// None: it is fallible as in tokio.
+        pub fn $set(&self, value: $kind) -> io::Result<()> {
+            self.kept.$field.store(value, Ordering::Relaxed);
+            Ok(())
+        }
+    )+};
 }
 
 impl UdpSocket {
@@ -84,6 +126,7 @@ impl UdpSocket {
             node,
             boot,
             at,
+            kept: Kept::default(),
         })
     }
 
@@ -239,10 +282,18 @@ impl UdpSocket {
         })
     }
 
+    /// Takes the next datagram, without waiting.
+    fn take<R>(&self, take: impl FnOnce(&mut Datagrams) -> Option<R>) -> io::Result<R> {
+        self.socket(|socket| match socket.error.take() {
+            Some(error) => Err(error.into()),
+            None => take(socket).ok_or_else(|| io::ErrorKind::WouldBlock.into()),
+        })
+    }
+
     /// Takes the next datagram, or waits.
     fn poll_take<R>(
         &self,
-        waker: &Waker,
+        waiter: Waiter<'_>,
         take: impl FnOnce(&mut Datagrams) -> Option<R>,
     ) -> Poll<io::Result<R>> {
         let taken = self.socket(|socket| {
@@ -251,7 +302,7 @@ impl UdpSocket {
             }
             let taken = take(socket);
             if taken.is_none() {
-                socket.readers.add(waker);
+                socket.readers.add(waiter);
             }
             Ok(taken)
         });
@@ -268,8 +319,7 @@ impl UdpSocket {
     /// `ConnectionRefused` after an ICMP error about a datagram to the connected peer.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         consume_budget().await;
-        let (from, payload) =
-            poll_fn(|context| self.poll_take(context.waker(), Datagrams::pop)).await?;
+        let (from, payload) = wait(self, |waiter| self.poll_take(waiter, Datagrams::pop)).await?;
         Ok((fill(buffer, &payload), from))
     }
 
@@ -290,7 +340,8 @@ impl UdpSocket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<SocketAddr>> {
-        let (from, payload) = ready!(self.poll_take(context.waker(), Datagrams::pop))?;
+        let (from, payload) =
+            ready!(self.poll_take(Waiter::last(context.waker()), Datagrams::pop))?;
         buffer.put_slice(&payload[..payload.len().min(buffer.remaining())]);
         Poll::Ready(Ok(from))
     }
@@ -312,10 +363,7 @@ impl UdpSocket {
     /// # Errors
     /// `WouldBlock`, or as [`UdpSocket::recv_from`].
     pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let (from, payload) = self.socket(|socket| match socket.error.take() {
-            Some(error) => Err(error.into()),
-            None => socket.pop().ok_or_else(|| io::ErrorKind::WouldBlock.into()),
-        })?;
+        let (from, payload) = self.take(Datagrams::pop)?;
         Ok((fill(buffer, &payload), from))
     }
 
@@ -332,8 +380,7 @@ impl UdpSocket {
     /// # Errors
     /// As [`UdpSocket::recv_from`].
     pub async fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let peek = |socket: &mut Datagrams| socket.queue.front().cloned();
-        let (from, payload) = poll_fn(|context| self.poll_take(context.waker(), peek)).await?;
+        let (from, payload) = wait(self, |waiter| self.poll_take(waiter, Datagrams::peek)).await?;
         Ok((fill(buffer, &payload), from))
     }
 
@@ -343,6 +390,124 @@ impl UdpSocket {
     /// As [`UdpSocket::recv_from`].
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.peek_from(buffer).await.map(|(len, _)| len)
+    }
+
+    /// Polls [`UdpSocket::peek_from`].
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub fn poll_peek_from(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<SocketAddr>> {
+        let waiter = Waiter::last(context.waker());
+        let (from, payload) = ready!(self.poll_take(waiter, Datagrams::peek))?;
+        buffer.put_slice(&payload[..payload.len().min(buffer.remaining())]);
+        Poll::Ready(Ok(from))
+    }
+
+    /// Polls [`UdpSocket::peek`].
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub fn poll_peek(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.poll_peek_from(context, buffer).map_ok(drop)
+    }
+
+    /// Polls [`UdpSocket::peek_sender`].
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub fn poll_peek_sender(&self, context: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
+        self.poll_peek_from(context, &mut ReadBuf::new(&mut []))
+    }
+
+    /// Sender of the next datagram, which stays.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub async fn peek_sender(&self) -> io::Result<SocketAddr> {
+        self.peek_from(&mut []).await.map(|(_, from)| from)
+    }
+
+    /// Copies what the next receive returns, without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock`, or as [`UdpSocket::recv_from`].
+    pub fn try_peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        let (from, payload) = self.take(Datagrams::peek)?;
+        Ok((fill(buffer, &payload), from))
+    }
+
+    /// Copies what the next receive returns, without waiting.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::try_peek_from`].
+    pub fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.try_peek_from(buffer).map(|(len, _)| len)
+    }
+
+    /// Sender of the next datagram, which stays, without waiting.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::try_peek_from`].
+    pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
+        self.try_peek_from(&mut []).map(|(_, from)| from)
+    }
+
+    /// Receives a datagram, and appends it to a buffer.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub async fn recv_buf_from<B: BufMut>(
+        &self,
+        buffer: &mut B,
+    ) -> io::Result<(usize, SocketAddr)> {
+        consume_budget().await;
+        let (from, payload) = wait(self, |waiter| self.poll_take(waiter, Datagrams::pop)).await?;
+        Ok((append(buffer, &payload), from))
+    }
+
+    /// Receives a datagram, and appends it to a buffer.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::recv_from`].
+    pub async fn recv_buf<B: BufMut>(&self, buffer: &mut B) -> io::Result<usize> {
+        self.recv_buf_from(buffer).await.map(|(len, _)| len)
+    }
+
+    /// Receives without waiting, and appends to a buffer.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::try_recv_from`].
+    pub fn try_recv_buf_from<B: BufMut>(&self, buffer: &mut B) -> io::Result<(usize, SocketAddr)> {
+        let (from, payload) = self.take(Datagrams::pop)?;
+        Ok((append(buffer, &payload), from))
+    }
+
+    /// Receives without waiting, and appends to a buffer.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::try_recv_from`].
+    pub fn try_recv_buf<B: BufMut>(&self, buffer: &mut B) -> io::Result<usize> {
+        self.try_recv_buf_from(buffer).map(|(len, _)| len)
+    }
+
+    /// Calls `act` as long as the socket seems ready.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    pub fn try_io<R>(
+        &self,
+        _interest: Interest,
+        act: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        act()
     }
 
     /// Waits until one of the chosen operations would not block. Sending never does.
@@ -367,7 +532,7 @@ impl UdpSocket {
     /// # Errors
     /// If the host has crashed.
     pub async fn readable(&self) -> io::Result<()> {
-        poll_fn(|context| self.poll_recv_ready(context)).await
+        wait(self, |waiter| self.readable_or_wait(waiter)).await
     }
 
     /// Polls [`UdpSocket::readable`].
@@ -375,10 +540,14 @@ impl UdpSocket {
     /// # Errors
     /// If the host has crashed.
     pub fn poll_recv_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.readable_or_wait(Waiter::last(context.waker()))
+    }
+
+    fn readable_or_wait(&self, waiter: Waiter<'_>) -> Poll<io::Result<()>> {
         let is_ready = self.socket(|socket| {
             let is_ready = socket.error.is_some() || !socket.queue.is_empty();
             if !is_ready {
-                socket.readers.add(context.waker());
+                socket.readers.add(waiter);
             }
             Ok(is_ready)
         });
@@ -455,12 +624,35 @@ impl UdpSocket {
         })
     }
 
+    kept_options! {
+        /// `IP_TOS`, without effect.
+        tos_v4, set_tos_v4, tos: u32;
+        /// `IPV6_TCLASS`, without effect.
+        tclass_v6, set_tclass_v6, tos: u32;
+        /// `IP_MULTICAST_TTL`, without effect: there is no multicast.
+        multicast_ttl_v4, set_multicast_ttl_v4, multicast_ttl: u32;
+        /// `IP_MULTICAST_LOOP`, without effect.
+        multicast_loop_v4, set_multicast_loop_v4, multicast_loop: bool;
+        /// `IPV6_MULTICAST_LOOP`, without effect.
+        multicast_loop_v6, set_multicast_loop_v6, multicast_loop: bool;
+    }
+
     /// Datagrams dropped because the socket's receive buffer was full.
     ///
     /// # Errors
     /// If the host has crashed.
     pub fn overflows(&self) -> io::Result<u64> {
         self.socket(|socket| Ok(socket.overflows))
+    }
+}
+
+impl Awaited for UdpSocket {
+    fn forget(&self, key: u64) {
+        // The socket of a crashed host has no waiting tasks.
+        let _ = self.socket(|socket| {
+            socket.readers.remove(key);
+            Ok(())
+        });
     }
 }
 
@@ -488,5 +680,12 @@ fn too_long() -> io::Error {
 fn fill(buffer: &mut [u8], payload: &[u8]) -> usize {
     let len = payload.len().min(buffer.len());
     buffer[..len].copy_from_slice(&payload[..len]);
+    len
+}
+
+/// Appends the beginning of a datagram; returns its length.
+fn append(buffer: &mut impl BufMut, payload: &[u8]) -> usize {
+    let len = payload.len().min(buffer.remaining_mut());
+    buffer.put_slice(&payload[..len]);
     len
 }

@@ -1,5 +1,6 @@
 //! Tests of the simulated network, as a program that uses it.
 
+mod cancellation;
 mod collapse;
 mod datagrams;
 mod errors;

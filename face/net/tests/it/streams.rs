@@ -1,8 +1,6 @@
 //! The interface of streams: halves, half-close, peek, readiness, options, cancellation.
 
 use std::io::{self, ErrorKind};
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, lookup_host, run};
@@ -189,100 +187,4 @@ fn connection_over_ipv6_carries_bytes() {
     });
     net.link("client", "server", "rate=10Mbit/s rtt=10ms");
     net.run().unwrap();
-}
-
-/// Echoes and copies over a lossy path, with every future dropped after `allowed` polls and begun
-/// again.
-async fn transfer_with_drops(allowed: u32) -> io::Result<()> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let at = listener.local_addr()?;
-    let server = tokio::task::spawn_local(async move {
-        let (mut stream, _) = again(allowed, async || listener.accept().await).await?;
-        let mut received = Vec::new();
-        let mut buffer = [0; 700];
-        loop {
-            stream.readable().await?;
-            let len = again(allowed, async || stream.peek(&mut buffer).await).await?;
-            let taken = stream.try_read(&mut buffer[..len])?;
-            assert_eq!(taken, len);
-            if len == 0 {
-                break;
-            }
-            received.extend_from_slice(&buffer[..len]);
-        }
-        stream.write_all(&received).await?;
-        io::Result::Ok(())
-    });
-    let stream = again(allowed, async || TcpStream::connect(at).await).await?;
-    let sent: Vec<u8> = (0..50_000_u32).map(|place| (place % 251) as u8).collect();
-    let mut rest = &sent[..];
-    while !rest.is_empty() {
-        again(allowed, async || stream.writable().await).await?;
-        match stream.try_write(&rest[..rest.len().min(3_000)]) {
-            Ok(len) => rest = &rest[len..],
-            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
-        }
-    }
-    let mut stream = stream;
-    stream.shutdown().await?;
-    let mut echoed = Vec::new();
-    stream.read_to_end(&mut echoed).await?;
-    assert!(echoed == sent, "{} bytes", echoed.len());
-    server.await?
-}
-
-/// Awaits the call, dropping its future at its poll number `allowed` and calling again, as often as
-/// it is pending then. The last attempt is left to finish.
-async fn again<T>(allowed: u32, mut call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
-    for _ in 0..3 {
-        let mut polls = 0;
-        let mut future = pin!(call());
-        let done = std::future::poll_fn(|context| {
-            polls += 1;
-            match future.as_mut().poll(context) {
-                Poll::Ready(done) => Poll::Ready(Some(done)),
-                Poll::Pending if polls >= allowed => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await;
-        if let Some(done) = done {
-            return done;
-        }
-        tokio::task::yield_now().await;
-    }
-    call().await
-}
-
-#[test]
-fn futures_dropped_at_any_poll_lose_nothing() {
-    for allowed in 1..=3 {
-        for seed in 1..=5 {
-            let net = Net::new(seed);
-            net.loopback("rtt=10ms loss=2% rate=20Mbit/s");
-            let (done, _) = net.run_with(|| transfer_with_drops(allowed));
-            done.unwrap().unwrap();
-        }
-    }
-}
-
-#[test]
-fn dropped_connect_leaves_no_connection() {
-    let net = Net::new(1);
-    net.loopback("rtt=100ms");
-    let (done, _) = net.run_with(|| async {
-        let listener = TcpListener::bind("127.0.0.1:80").await.unwrap();
-        {
-            let mut connect = pin!(TcpStream::connect("127.0.0.1:80"));
-            let polled = connect
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()));
-            assert!(polled.is_pending());
-        }
-        sleep(Duration::from_secs(1)).await;
-        let stream = TcpStream::connect("127.0.0.1:80").await.unwrap();
-        let (_, peer) = listener.accept().await.unwrap();
-        assert_eq!(peer, stream.local_addr().unwrap());
-    });
-    done.unwrap();
 }

@@ -1,0 +1,94 @@
+//! Tasks that wait for a socket.
+//!
+//! A future of an async function has a key. It is woken whatever other futures wait, and if it is
+//! dropped, its waker goes: waits that were given up leave nothing behind. Callers of `poll_`
+//! functions share a key for each direction, so that the last one is woken, as in tokio.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Poll, Waker};
+
+/// Tasks that wait for one event, each with the key of its future.
+#[derive(Default, Debug)]
+pub(crate) struct Waiting(Vec<(u64, Waker)>);
+
+/// Which future waits: dropping it removes its waker, and that of no other future of its task.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiter<'a> {
+    pub(crate) key: u64,
+    pub(crate) waker: &'a Waker,
+}
+
+impl<'a> Waiter<'a> {
+    /// The caller of a `poll_` function: the last one is woken, as in tokio.
+    pub(crate) fn last(waker: &'a Waker) -> Self {
+        Self { key: 0, waker }
+    }
+}
+
+impl Waiting {
+    /// Adds a future, or replaces its waker.
+    pub(crate) fn add(&mut self, waiter: Waiter<'_>) {
+        let known = self.0.iter_mut().find(|(key, _)| *key == waiter.key);
+        match known {
+            Some((_, waker)) => waker.clone_from(waiter.waker),
+            None => self.0.push((waiter.key, waiter.waker.clone())),
+        }
+    }
+
+    /// Removes a future that was dropped.
+    pub(crate) fn remove(&mut self, key: u64) {
+        self.0.retain(|(known, _)| *known != key);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn wake_into(&mut self, wakers: &mut Vec<Waker>) {
+        wakers.extend(self.0.drain(..).map(|(_, waker)| waker));
+    }
+}
+
+/// A socket that futures wait for.
+pub(crate) trait Awaited {
+    /// Removes a future that was dropped.
+    fn forget(&self, key: u64);
+}
+
+/// A future that waits for a socket.
+struct Waits<'a, S: Awaited> {
+    socket: &'a S,
+    key: u64,
+    is_pending: bool,
+}
+
+impl<S: Awaited> Drop for Waits<'_, S> {
+    fn drop(&mut self) {
+        if self.is_pending {
+            self.socket.forget(self.key);
+        }
+    }
+}
+
+/// Waits until `poll` is ready.
+pub(crate) async fn wait<S: Awaited, R>(
+    socket: &S,
+    mut poll: impl FnMut(Waiter<'_>) -> Poll<R>,
+) -> R {
+    static NEXT_KEY: AtomicU64 = AtomicU64::new(1);
+    let mut waits = Waits {
+        socket,
+        key: NEXT_KEY.fetch_add(1, Ordering::Relaxed),
+        is_pending: false,
+    };
+    poll_fn(|context| {
+        let done = poll(Waiter {
+            key: waits.key,
+            waker: context.waker(),
+        });
+        waits.is_pending = done.is_pending();
+        done
+    })
+    .await
+}

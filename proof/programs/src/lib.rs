@@ -1,0 +1,1 @@
+//! Nothing: its tests and examples are all of it.
