@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gigatcp_protocol::iperf3::{Parameters, Transport};
+use gigatcp_protocol::iperf3::{Parameters, Transactions, Transport};
 
 use super::connection::Connection;
 use super::counters::Counters;
@@ -104,9 +104,11 @@ impl RateLimit {
             Transport::Udp => udp_headers(peer),
             _ => tcp_headers(peer),
         };
+        // What transactions pay has their headers, as their rate.
+        let has_streams = !matches!(Transactions::read(wanted), Ok(Some(_)));
         let rate = match wanted.transport {
-            Transport::Udp => rate,
-            _ => with_segments(rate, wanted.mss, headers),
+            Transport::Tcp if has_streams => with_segments(rate, wanted.mss, headers),
+            _ => rate,
         };
         Self {
             server,
