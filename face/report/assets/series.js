@@ -171,8 +171,8 @@ function ratesRow(lines, isAlone) {
       // A series and its fit have the same published values, which are drawn once.
       const isFirst = !claims.has(line.claim);
       claims.add(line.claim);
-      const one = lineOf(line, { ...line.rate, published: isFirst ? line.rate.published : undefined }, isAlone && { colour: colours.ack, label: line.throughput.of });
-      return totals.length ? { ...one, mark: undefined, faint: true } : one;
+      const drawing = lineOf(line, { ...line.rate, published: isFirst ? line.rate.published : undefined }, isAlone && { colour: colours.ack, label: line.throughput.of });
+      return totals.length ? { ...drawing, mark: undefined, faint: true } : drawing;
     })],
   }];
 }

@@ -72,10 +72,10 @@ impl Cost {
 
     /// CPU time as a part of one core.
     pub fn cpu_share(&self) -> f64 {
-        match self.time.is_zero() {
-            true => 0.0,
-            false => self.cpu.as_secs_f64() / self.time.as_secs_f64(),
+        if self.time.is_zero() {
+            return 0.0;
         }
+        self.cpu.as_secs_f64() / self.time.as_secs_f64()
     }
 }
 

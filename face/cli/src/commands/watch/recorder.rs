@@ -95,9 +95,10 @@ impl Recording {
 
 fn line(verb: &str, place: &Path, cost: &Cost) -> String {
     // The first samples, with the names of all connections, are not as those of a day.
-    let per_day = match cost.time >= MIN_FOR_DAY {
-        true => format!(" ({} a day)", human_bytes(cost.bytes_per_day())),
-        false => String::new(),
+    let per_day = if cost.time < MIN_FOR_DAY {
+        String::new()
+    } else {
+        format!(" ({} a day)", human_bytes(cost.bytes_per_day()))
     };
     format!(
         "{verb} {}: {}, {} in {}{per_day}, {:.1} % of a core",
