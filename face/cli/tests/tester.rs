@@ -627,7 +627,7 @@ fn options_that_a_mode_does_not_have_are_refused() {
         ),
     ] {
         let arguments: Vec<&str> = arguments.split(' ').collect();
-        let output = client("1", &[&["--mode"], &arguments[..]].concat());
+        let output = client("1", &[&["--mode"][..], &arguments].concat());
         let error = text(&output.stderr);
         assert!(error.contains(refusal), "{arguments:?}: {error}");
     }
