@@ -580,7 +580,7 @@ pub struct DatagramsInterval {
     pub bytes: u64,
     /// Datagrams sent, or received, in it.
     pub datagrams: u64,
-    /// Counts of the receiver; absent if this end sent.
+    /// Counts of the receiver; absent if this end sent and the other does not tell them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<DatagramsQuality>,
 }

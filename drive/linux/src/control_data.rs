@@ -1,4 +1,6 @@
-//! Control data of received messages (`cmsg(3)`).
+//! Control data of messages (`cmsg(3)`).
+
+use std::net::IpAddr;
 
 /// Returns level, type and data of each control message.
 ///
@@ -17,6 +19,55 @@ pub unsafe fn each(message: &libc::msghdr) -> impl Iterator<Item = (i32, i32, &[
             head = libc::CMSG_NXTHDR(message, head);
             Some((found.cmsg_level, found.cmsg_type, data))
         }
+    })
+}
+
+/// Sets the control part of a message that is sent: one value, in the caller's buffer.
+///
+/// # Panics
+/// The buffer is too small.
+pub(crate) fn set<T: Copy>(
+    message: &mut libc::msghdr,
+    buffer: &mut [u64],
+    (level, kind): (i32, i32),
+    value: T,
+) {
+    let length = size_of::<T>() as u32;
+    // SAFETY: the macro only computes.
+    let room = unsafe { libc::CMSG_SPACE(length) } as usize;
+    assert!(room <= size_of_val(buffer), "room for the control part");
+    message.msg_control = buffer.as_mut_ptr().cast();
+    message.msg_controllen = room as _;
+    // SAFETY: the buffer has room for one head and the value, is aligned for the head, and the
+    // macros of `cmsg(3)` stay inside of the length that is set above.
+    unsafe {
+        let head = libc::CMSG_FIRSTHDR(message);
+        (*head).cmsg_level = level;
+        (*head).cmsg_type = kind;
+        (*head).cmsg_len = libc::CMSG_LEN(length) as _;
+        std::ptr::write_unaligned(libc::CMSG_DATA(head).cast(), value);
+    }
+}
+
+/// Returns the address to which a packet was sent (`IP_PKTINFO`, `IPV6_PKTINFO`): of a broadcast,
+/// the address of this host that answers. A socket of IPv6 has mapped addresses of IPv4.
+///
+/// # Safety
+/// As for [`each`].
+pub(crate) unsafe fn destination(message: &libc::msghdr) -> Option<IpAddr> {
+    // SAFETY: as the caller promises.
+    let mut all = unsafe { each(message) };
+    all.find_map(|(level, kind, data)| match (level, kind) {
+        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+            let address: [u8; 16] = *data.first_chunk()?;
+            Some(IpAddr::from(address))
+        }
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+            // Behind the index of the interface (`ipi_spec_dst`).
+            let address: [u8; 4] = *data.get(4..)?.first_chunk()?;
+            Some(IpAddr::from(address))
+        }
+        _ => None,
     })
 }
 

@@ -55,17 +55,8 @@ pub fn send_segmented(socket: &impl AsRawFd, buffer: &[u8], size: usize) -> io::
     header.msg_iovlen = 1;
     if count > 1 {
         let segment = u16::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
-        header.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: `CONTROL` has room for one head and two bytes; the macros of `cmsg(3)` stay
-        // inside of the length that is set here.
-        unsafe {
-            header.msg_controllen = libc::CMSG_SPACE(2) as _;
-            let head = libc::CMSG_FIRSTHDR(&raw const header);
-            (*head).cmsg_level = libc::SOL_UDP;
-            (*head).cmsg_type = libc::UDP_SEGMENT;
-            (*head).cmsg_len = libc::CMSG_LEN(2) as _;
-            std::ptr::write_unaligned(libc::CMSG_DATA(head).cast(), segment);
-        }
+        let option = (libc::SOL_UDP, libc::UDP_SEGMENT);
+        crate::control_data::set(&mut header, &mut control, option, segment);
     }
     // SAFETY: the vector's bytes and the control bytes outlive the call, which reads them.
     let sent = check_size(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, 0) })?;

@@ -3,7 +3,7 @@
 //! No raw socket and no privilege is needed, as in `tracepath(8)`.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use crate::{check_size, control_data, socket};
@@ -211,7 +211,9 @@ pub(crate) fn socket_address(name: &libc::sockaddr_storage) -> Option<SocketAddr
             // SAFETY: the family says which structure it is.
             let v6 = unsafe { &*std::ptr::from_ref(name).cast::<libc::sockaddr_in6>() };
             let address = Ipv6Addr::from(v6.sin6_addr.s6_addr);
-            Some(SocketAddr::new(address.into(), u16::from_be(v6.sin6_port)))
+            // Without its scope, a link-local address cannot be answered.
+            let (port, scope) = (u16::from_be(v6.sin6_port), v6.sin6_scope_id);
+            Some(SocketAddrV6::new(address, port, 0, scope).into())
         }
         _ => None,
     }

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{MemfdFlags, memfd_create, sendfile};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
-use crate::{check, check_size};
+use crate::{address, check, check_size, control_data};
 
 /// Creates a TCP socket in the calling thread's namespace. It has the family of `address`, and its
 /// options can be set before it is bound or connected.
@@ -154,6 +154,23 @@ pub fn since_acknowledgment(socket: &impl AsRawFd) -> io::Result<std::time::Dura
     Ok(std::time::Duration::from_millis(ms.unsigned_abs()))
 }
 
+/// Reads the numbers of segments that a TCP connection has sent and received. They wrap.
+///
+/// # Errors
+/// The kernel's error.
+pub fn segments(socket: &impl AsRawFd) -> io::Result<[u32; 2]> {
+    let info = tcp_info(socket)?;
+    let word = |name| {
+        let word = crate::tcp_info::each(&info).find(|(known, _)| *known == name);
+        word.map(|(_, count)| count as u32)
+    };
+    let counts = [word("tcpi_segs_out"), word("tcpi_segs_in")];
+    match counts {
+        [Some(sent), Some(received)] => Ok([sent, received]),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
 /// Reads `TCP_INFO` into a buffer of the caller.
 ///
 /// # Errors
@@ -262,6 +279,18 @@ pub fn pass_hop_limits(socket: &impl AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the kernel tell the address to which each arriving packet was sent (`IP_PKTINFO`,
+/// `IPV6_RECVPKTINFO`).
+///
+/// # Errors
+/// The kernel's error.
+pub fn pass_destinations(socket: &impl AsRawFd) -> io::Result<()> {
+    let (fd, on) = (socket.as_raw_fd(), 1_i32.to_ne_bytes());
+    let v6 = set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &on);
+    v6.or_else(|_| set_option(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, &on))?;
+    Ok(())
+}
+
 /// A datagram that was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
@@ -273,6 +302,8 @@ pub struct Received {
     pub at: Option<i64>,
     /// Its TTL or hop limit, if [`pass_hop_limits`] was called.
     pub hop_limit: Option<u8>,
+    /// The address to which it was sent, if [`pass_destinations`] was called.
+    pub to: Option<IpAddr>,
 }
 
 /// Receives a datagram.
@@ -298,10 +329,11 @@ pub fn receive_stamped(socket: &impl AsRawFd, octets: &mut [u8]) -> io::Result<R
     // SAFETY: every pointer of the message is to a live local of its length.
     let read = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
     // SAFETY: the kernel has filled in the control part of `message`, which is alive.
-    let (at, hop_limit) = unsafe {
+    let (at, hop_limit, to) = unsafe {
         (
-            crate::control_data::arrival_time(&message),
-            crate::control_data::hop_limit(&message),
+            control_data::arrival_time(&message),
+            control_data::hop_limit(&message),
+            control_data::destination(&message),
         )
     };
     Ok(Received {
@@ -309,7 +341,65 @@ pub fn receive_stamped(socket: &impl AsRawFd, octets: &mut [u8]) -> io::Result<R
         from: crate::probe::socket_address(&name),
         at,
         hop_limit,
+        to,
     })
+}
+
+/// Sends a datagram from an address of this host; `None`: from that which the route prefers.
+///
+/// # Errors
+/// The kernel's error: the address may not be one of this host.
+pub fn send_from(
+    socket: &impl AsRawFd,
+    octets: &[u8],
+    to: SocketAddr,
+    from: Option<IpAddr>,
+) -> io::Result<usize> {
+    use libc::{IP_PKTINFO, IPPROTO_IP, IPPROTO_IPV6, IPV6_PKTINFO, in_pktinfo, in6_pktinfo};
+    let mut control = [0_u64; 8];
+    let mut vector = libc::iovec {
+        iov_base: octets.as_ptr().cast_mut().cast(),
+        iov_len: octets.len(),
+    };
+    // SAFETY: `msghdr` is integers and pointers that may be null.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut vector;
+    message.msg_iovlen = 1;
+    match from {
+        Some(IpAddr::V4(from)) => {
+            let source = in_pktinfo {
+                ipi_ifindex: 0,
+                ipi_spec_dst: address::v4(from, 0).sin_addr,
+                ipi_addr: address::v4(from, 0).sin_addr,
+            };
+            control_data::set(&mut message, &mut control, (IPPROTO_IP, IP_PKTINFO), source);
+        }
+        Some(IpAddr::V6(from)) => {
+            let source = in6_pktinfo {
+                ipi6_addr: address::in6(from),
+                ipi6_ifindex: 0,
+            };
+            let option = (IPPROTO_IPV6, IPV6_PKTINFO);
+            control_data::set(&mut message, &mut control, option, source);
+        }
+        None => {}
+    }
+    let (mut v4, mut v6);
+    match to {
+        SocketAddr::V4(to) => {
+            v4 = address::v4(*to.ip(), to.port());
+            message.msg_name = (&raw mut v4).cast();
+            message.msg_namelen = size_of_val(&v4) as _;
+        }
+        SocketAddr::V6(to) => {
+            v6 = address::v6(*to.ip(), to.port());
+            v6.sin6_scope_id = to.scope_id();
+            message.msg_name = (&raw mut v6).cast();
+            message.msg_namelen = size_of_val(&v6) as _;
+        }
+    }
+    // SAFETY: every pointer of the message is to a live local of its length, which is read.
+    check_size(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, 0) })
 }
 
 /// Makes closing reset the connection (`SO_LINGER` with no time).

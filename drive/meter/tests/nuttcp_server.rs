@@ -301,7 +301,7 @@ fn a_client_waits_for_its_turn_and_the_next_is_told_why_not() {
         thread::spawn(move || {
             let mut was_queued = false;
             let outcome = run(&request, &|| false, &mut |progress| {
-                was_queued |= matches!(progress, Progress::Queued);
+                was_queued |= matches!(progress, Progress::Queued { has_answered: true });
             });
             (outcome.unwrap(), was_queued)
         })

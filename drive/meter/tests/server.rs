@@ -3,23 +3,28 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{LOCALHOST, Running, StockServer};
 use gigatcp_meter::tester::auth::{self, Padding};
-use gigatcp_meter::tester::transactions::{self, TransactionOutcome};
+use gigatcp_meter::tester::transactions::{self, Notice};
 use gigatcp_meter::tester::{
-    Admission, Authorize, PingSet, Progress, Request, Role, Server, ServerConfig, StreamOutcome,
-    responses, run, stamp,
+    Admission, Authorize, Ndt7Url, PingSet, Progress, Protocol, Request, Role, Server,
+    ServerConfig, StreamOutcome, TestError, responses, run, stamp,
 };
 use gigatcp_protocol::iperf3::datagram::PING;
-use gigatcp_protocol::iperf3::{Direction, Mode, Parameters, Transactions, Transport};
+use gigatcp_protocol::iperf3::{
+    COOKIE_LENGTH, Direction, Mode, Output, Parameters, ServerEvent, Session, Transactions,
+    Transport,
+};
+use gigatcp_units::Instant as Time;
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 /// Starts a server on a free port.
 fn server(admission: Admission) -> Running {
@@ -101,30 +106,31 @@ fn stock_clients_agree_to_the_byte_in_every_direction() {
     }
 }
 
-/// Runs transactions on many connections, for one second.
-fn transact(at: SocketAddr, mode: Mode, flows: u32) -> TransactionOutcome {
-    let wanted = Transactions {
+fn transactions_of(mode: Mode, flows: u32) -> Transactions {
+    Transactions {
         mode,
         flows,
         request: 100,
         response: 3000,
-    };
-    let mut request = request(at);
-    request.interval = Some(Duration::from_millis(250));
-    let mut intervals = 0;
-    let outcome = transactions::run(&request, wanted, &|| false, &mut |_| intervals += 1).unwrap();
-    assert!((3..=5).contains(&intervals), "{intervals} intervals");
-    outcome
+    }
 }
 
 #[test]
 fn transactions_of_both_modes_are_answered_on_all_connections() {
     let server = server(Admission::default());
+    let mut request = request(server.at);
+    request.interval = Some(Duration::from_millis(250));
     for mode in [Mode::TcpRr, Mode::TcpCrr] {
-        let outcome = transact(server.at, mode, 300);
+        let wanted = transactions_of(mode, 300);
+        let mut counts = Vec::new();
+        let mut count = |notice: Notice<'_>| match notice {
+            Notice::Interval(interval) => counts.push(interval.count),
+            Notice::Queued { .. } => {}
+        };
+        let outcome = transactions::run(&request, wanted, &|| false, &mut count).unwrap();
+        assert!((3..=5).contains(&counts.len()), "{counts:?}");
         assert_eq!((outcome.cut_short, outcome.total.failed), (None, 0));
-        let counts = outcome.intervals.iter().map(|interval| interval.count);
-        assert_eq!(counts.sum::<u64>(), outcome.total.count);
+        assert_eq!(counts.iter().sum::<u64>(), outcome.total.count);
         assert!(outcome.total.count >= 300, "{}", outcome.total.count);
         // Responses that were under way at the end have not been read.
         let unread = outcome.responses.unwrap() - outcome.total.count;
@@ -133,6 +139,71 @@ fn transactions_of_both_modes_are_answered_on_all_connections() {
         assert!(latencies.is_sorted(), "{latencies:?}");
         assert!(outcome.server_cpu.unwrap().total > 0.0);
     }
+}
+
+#[test]
+fn transactions_have_the_requested_rate_with_their_headers() {
+    let server = server(Admission::default());
+    let mut request = request(server.at);
+    request.parameters.bandwidth = Some(4_000_000);
+    for (mode, bytes) in [(Mode::TcpRr, 3340), (Mode::TcpCrr, 3580)] {
+        let wanted = transactions_of(mode, 40);
+        let outcome = transactions::run(&request, wanted, &|| false, &mut |_| {}).unwrap();
+        // 0.1 s of the rate is saved before the test. A busy host is slower.
+        let limit = 4e6 * (outcome.total.end.as_secs_f64() + 0.1) / (8.0 * f64::from(bytes)) + 1.0;
+        let count = outcome.total.count as f64;
+        assert!((0.5 * limit..=limit).contains(&count), "{count}, {limit}");
+    }
+}
+
+/// A client whose connection waited for an event that is past would have 20 a second.
+#[test]
+fn connections_follow_each_other_without_a_pause() {
+    let server = server(Admission::default());
+    let wanted = transactions_of(Mode::TcpCrr, 1);
+    let outcome = transactions::run(&request(server.at), wanted, &|| false, &mut |_| {}).unwrap();
+    assert!(outcome.total.count > 40, "{}", outcome.total.count);
+}
+
+#[test]
+fn server_that_begins_before_all_connections_exist_is_named() {
+    let listener = TcpListener::bind((LOCALHOST, 0)).unwrap();
+    let at = listener.local_addr().unwrap();
+    let early = thread::spawn(move || {
+        let (mut control, _) = listener.accept().unwrap();
+        control.read_exact(&mut [0; COOKIE_LENGTH]).unwrap();
+        let mut session = Session::new(Time::ZERO);
+        loop {
+            let mut answer = Vec::new();
+            for _ in 0..2 {
+                while let Some(output) = session.poll_output() {
+                    match output {
+                        Output::Send(bytes) => answer.extend(bytes),
+                        Output::Event(ServerEvent::Parameters(_)) => {
+                            session.create_streams(Time::ZERO);
+                        }
+                        Output::Event(_) => {}
+                    }
+                }
+                session.start(Time::ZERO);
+            }
+            // The request for the connections and the start arrive together.
+            control.write_all(&answer).unwrap();
+            let mut bytes = [0; 4096];
+            match control.read(&mut bytes) {
+                Ok(length @ 1..) => session.handle_bytes(Time::ZERO, &bytes[..length]),
+                _ => return,
+            }
+        }
+    });
+    let wanted = transactions_of(Mode::TcpRr, 300);
+    let refused = transactions::run(&request(at), wanted, &|| false, &mut |_| {});
+    let text = refused.unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "tcp_rr: the server began before all connections existed"
+    );
+    early.join().unwrap();
 }
 
 #[test]
@@ -181,6 +252,41 @@ fn stamp_measures_both_directions_of_the_loopback() {
         );
         // Both clocks are one.
         assert!(delay.offset.abs() <= delay.uncertainty + 1e-6, "{delay:?}");
+    }
+}
+
+#[test]
+fn closed_port_of_stamp_is_named_at_once() {
+    let free = UdpSocket::bind((LOCALHOST, 0)).unwrap();
+    let mut request = request(free.local_addr().unwrap());
+    drop(free);
+    request.parameters.time = 60;
+    let refused = stamp::run(&request, Duration::from_millis(10), 44, &|| false);
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("refused"), "{text}");
+}
+
+/// Neither the handshake of TCP nor that of a WebSocket is answered.
+#[test]
+fn client_that_waits_for_a_handshake_can_be_ended() {
+    let silent = TcpListener::bind((LOCALHOST, 0)).unwrap();
+    let at = silent.local_addr().unwrap();
+    let mut web_socket = request(at);
+    web_socket.protocol = Protocol::Ndt7;
+    web_socket.ndt7 = Some(Ndt7Url::parse(&format!("ws://{at}")).unwrap());
+    web_socket.parameters.congestion = None;
+    // The second connection of a listener with a backlog of none has no answer.
+    let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    full.bind(&SocketAddr::new(LOCALHOST, 0).into()).unwrap();
+    full.listen(0).unwrap();
+    let at = full.local_addr().unwrap().as_socket().unwrap();
+    let _first = TcpStream::connect(at).unwrap();
+    for request in [web_socket, request(at)] {
+        let begun = Instant::now();
+        let stops = || begun.elapsed() > Duration::from_millis(300);
+        let ended = run(&request, &stops, &mut |_| {});
+        assert!(matches!(ended, Err(TestError::Stopped)), "{ended:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5));
     }
 }
 
@@ -280,6 +386,24 @@ fn many_tests_run_at_the_same_time() {
     }
 }
 
+/// The streams of a client that connects them take data from that address only.
+#[test]
+fn udp_streams_come_from_the_address_that_the_client_named() {
+    let server = Running::start(ServerConfig {
+        port: 0,
+        nuttcp: None,
+        ..ServerConfig::default()
+    });
+    let mut request = request(SocketAddr::from(([127, 0, 0, 2], server.at.port())));
+    request.parameters.transport = Transport::Udp;
+    request.parameters.congestion = None;
+    request.parameters.bandwidth = Some(5_000_000);
+    request.parameters.direction = Direction::Reverse;
+    let outcome = run(&request, &|| false, &mut |_| {}).unwrap();
+    assert_eq!(outcome.cut_short, None);
+    assert!(outcome.streams[0].total.bytes > 0);
+}
+
 #[test]
 fn a_client_waits_for_its_turn_and_hears_of_it() {
     let server = server(Admission {
@@ -297,7 +421,7 @@ fn a_client_waits_for_its_turn_and_hears_of_it() {
         thread::spawn(move || {
             let mut was_queued = false;
             let outcome = run(&request, &|| false, &mut |progress| {
-                was_queued |= matches!(progress, Progress::Queued);
+                was_queued |= matches!(progress, Progress::Queued { has_answered: true });
             });
             (outcome.unwrap(), was_queued)
         })

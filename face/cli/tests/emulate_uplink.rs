@@ -9,11 +9,12 @@ use std::io::Write;
 use std::process::{Command, Output};
 
 /// Creates a machine with an interface `wan` (192.0.2.2) and a host outside (192.0.2.1). That host
-/// replies with the client's address. `$RUN` runs there.
+/// replies with the client's address. `$RUN` runs there, with a directory for sockets of its own.
 const SITE: &str = r#"
 ip link set lo up
 unshare -n sleep 60 & outside=$!
-trap 'kill $outside $answering 2>/dev/null' EXIT
+export XDG_RUNTIME_DIR=$(mktemp -d)
+trap 'kill $outside $answering 2>/dev/null; rm -rf $XDG_RUNTIME_DIR' EXIT
 sleep 0.2
 ip link add wan type veth peer name lan netns $outside
 ip addr add 192.0.2.2/24 dev wan; ip link set wan up
@@ -108,18 +109,32 @@ fn nothing_is_left_of_the_way_after_a_kill() {
 }
 
 #[test]
-fn uplink_whose_shell_was_killed_too_is_undone_by_the_next_path() {
+fn uplink_whose_shell_was_killed_too_is_undone_by_the_next_path_and_by_clean() {
     if !is_possible() {
         return;
     }
-    let run = "gigatcp emulate -q --uplink wan -- sleep 60 & emulator=$!; sleep 1; \
-        kill -9 $emulator $(pgrep -P $emulator sh); sleep 0.3; \
-        cat /proc/sys/net/ipv4/conf/wan/forwarding; gigatcp emulate -q -- true";
-    let output = in_a_machine_of_its_own(run);
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let expected = format!("1\n{NOTHING_LEFT}");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(printed, expected, "{errors}");
+    for (undo, printed) in [
+        ("gigatcp emulate -q -- true", ""),
+        (
+            "gigatcp emulate --clean; gigatcp emulate --clean",
+            "removed 1 socket and 1 uplink of killed paths\n\
+             nothing is left of killed paths of this user\n",
+        ),
+    ] {
+        let run = format!(
+            "gigatcp emulate -q --uplink wan -- sleep 60 & emulator=$!; sleep 1; \
+             kill -9 $emulator $(pgrep -P $emulator sh); sleep 0.3; \
+             cat /proc/sys/net/ipv4/conf/wan/forwarding; {undo}"
+        );
+        let output = in_a_machine_of_its_own(&run);
+        let expected = format!("1\n{printed}{NOTHING_LEFT}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            expected,
+            "{errors}"
+        );
+    }
 }
 
 #[test]

@@ -608,12 +608,29 @@ fn transactions_have_a_rate_and_percentiles_of_their_latency() {
         let answer = text(&output.stdout);
         assert!(answer.contains("transactions/s"), "{answer}");
     }
-    let output = client(&server.port, &["--mode", "tcp_rr", "--udp"]);
-    let refusal = text(&output.stderr);
-    assert!(
-        refusal.contains("--mode tcp_rr does not have --udp"),
-        "{refusal}"
-    );
+}
+
+#[test]
+fn options_that_a_mode_does_not_have_are_refused() {
+    for (arguments, refusal) in [
+        ("tcp_rr --udp", "--mode tcp_rr does not have --udp"),
+        ("tcp_rr --mptcp", "--mode tcp_rr does not have --mptcp"),
+        ("tcp_crr -M 500", "--mode tcp_crr does not have --set-mss"),
+        ("tcp_crr --json", "--mode tcp_crr does not have --json"),
+        ("tcp_rr cport=9", "--mode tcp_rr does not have cport"),
+        ("tcp_crr -P 4097", "--mode tcp_crr has at most 4096 flows"),
+        ("stamp -O 1", "--mode stamp does not have --omit"),
+        ("stamp -b 1M", "--mode stamp does not have --bitrate"),
+        (
+            "stream response_size=2",
+            "response_size requires --mode tcp_rr or tcp_crr",
+        ),
+    ] {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let output = client("1", &[&["--mode"][..], &arguments].concat());
+        let error = text(&output.stderr);
+        assert!(error.contains(refusal), "{arguments:?}: {error}");
+    }
 }
 
 #[test]

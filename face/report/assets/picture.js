@@ -8,10 +8,12 @@
 // A span is [from, to, cause]. A line is { label, colour, dash, form, t, v, low, top, published,
 // isSeries, above }, where form is "line", "step", or "bars" from v to top; low and top of a line are whiskers. A line
 // that is `above` the others by far is left out of the axis. Marks are { label, at, colour, dash }: values that hold for all of the time. `free`: the axis need not
-// begin at zero. A group is { label, colour, t }.
+// begin at zero. A line is `wide` among `faint` ones. A mark far above all lines is in the legend only, and one without a label in the picture only. A group is { label, colour, t }.
 // `act` has span(), show(from, to) and whole(), which change the time for the whole page.
 
 const GUTTER = 58, MARGIN = 16;
+const FAR_MARK = 2.5; // a mark so many times above the lines would flatten them
+const WIDE_PICTURE = 800, MAX_LABEL = 220; // in a wide picture the labels of strips are left of it
 const MIN_WIDTH = 0.004; // of a strip: what is narrower is merged with its neighbors
 
 // Joins neighbors that are too narrow to be visible, to the cause with most of their time. Gaps
@@ -74,7 +76,7 @@ class Picture {
     const { data } = this;
     this.arrange();
     const wide = this.frame.clientWidth / unitPixels();
-    this.left = GUTTER;
+    this.left = wide < WIDE_PICTURE ? GUTTER : Math.max(GUTTER, this.labelRoom());
     this.right = Math.max(wide - MARGIN, this.left + 40);
     const unit = unitOf(data.low, data.high, SECONDS);
     this.x = { low: data.low, high: data.high, log: data.isLog, unit };
@@ -93,6 +95,13 @@ class Picture {
       this.overlay(g, height);
     });
     this.xTicks = null;
+  }
+
+  // Room for the labels of the strips left of the picture.
+  labelRoom() {
+    const { g } = openCanvas(this.parts[0].canvas);
+    g.font = FONT;
+    return Math.max(...this.data.strips.map(({ label }) => (label ? Math.min(g.measureText(label).width + 36, MAX_LABEL) : 0)), 0);
   }
 
   // Builds the frames of the rows, if they differ from those before.
@@ -127,7 +136,7 @@ class Picture {
     }
     rows.forEach((row, index) => {
       // Lines of series have their names in the strips and in the legend of the page.
-      const samples = [...row.lines.filter(({ isSeries }) => !isSeries), ...(row.marks ?? [])].map((line) => entryOf(line.label, lineSample(line)));
+      const samples = [...row.lines.filter(({ isSeries }) => !isSeries), ...(row.marks ?? []).filter(({ label }) => label)].map((line) => entryOf(line.label, lineSample(line)));
       const name = head(row.title, samples);
       if (row.tool) name.after(row.tool);
       part("row", (g, height) => this.row(g, height, this.data.rows[index], name));
@@ -205,24 +214,21 @@ class Picture {
       g.fillRect(x, 1, w, height - 2);
     }
     g.textBaseline = "middle";
-    const plate = (text, from, width, align) => {
-      g.fillStyle = colours.paper;
-      g.fillRect(from, 3, width, height - 6);
-      g.fillStyle = colours.ink;
-      g.textAlign = "left";
-      g.fillText(text, from + 5 + align, height / 2 + 0.5, width - 10 - align);
-    };
-    let from = this.left;
+    g.textAlign = "left";
     if (label) {
-      const room = Math.min(g.measureText(label).width + 34, (this.right - this.left) / 2);
-      plate(label, this.left, room, 24);
-      g.drawImage(lineGlyph(index), this.left + 2, height / 2 - 7, 24, 14);
-      from += room;
+      // A narrow picture has the sign of the legend only.
+      g.fillStyle = colours.ink;
+      g.drawImage(lineGlyph(index), 0, height / 2 - 7, 24, 14);
+      if (this.left > GUTTER) g.fillText(label, 26, height / 2 + 0.5, this.left - 30);
     }
     for (const { span, place: [x, w] } of this.boxes[row]) {
       const { name } = this.data.causes[span[2]];
-      const width = g.measureText(name).width + 10, begin = Math.max(x, from);
-      if (x + w - begin >= width + 8) plate(name, begin + (x + w - begin - width) / 2, width, 0);
+      const width = g.measureText(name).width + 10;
+      if (w < width + 8) continue;
+      g.fillStyle = colours.paper;
+      g.fillRect(x + (w - width) / 2, 3, width, height - 6);
+      g.fillStyle = colours.ink;
+      g.fillText(name, x + (w - width) / 2 + 5, height / 2 + 0.5);
     }
     if (this.chosen && this.chosen[1] > this.data.low) {
       const [x, w] = this.place(this.chosen);
@@ -278,7 +284,9 @@ class Picture {
     g.rect(this.left, 0, this.right - this.left, height);
     g.clip();
     for (const mark of row.marks ?? []) this.level(g, y.position(mark.at), mark);
-    for (const line of row.lines) this.line(g, y, line);
+    // The sums are on top of what they add up.
+    for (const line of row.lines) if (!line.wide) this.line(g, y, line);
+    for (const line of row.lines) if (line.wide) this.line(g, y, line);
     g.restore();
   }
 
@@ -310,7 +318,8 @@ class Picture {
       }
       line.published?.v.forEach((value) => add(value));
     }
-    for (const { at } of marks ?? []) add(at);
+    const lineHigh = high || Infinity;
+    for (const { at } of marks ?? []) if (at < FAR_MARK * lineHigh) add(at);
     const isNear = far < 2.5 * high || !high, above = isNear ? 0 : far;
     if (isNear) high = Math.max(high, far);
     if (!(high > 0)) high = units.at(-1).size;
@@ -332,7 +341,7 @@ class Picture {
     g.setLineDash([]);
   }
 
-  line(g, y, { form, t, v, low, top, colour, dash, mark, published }) {
+  line(g, y, { form, t, v, low, top, colour, dash, mark, published, wide, faint }) {
     const { x } = this;
     const from = Math.max(0, pointAt({ t, form: "step" }, x.low) - 1);
     let to = from;
@@ -357,7 +366,8 @@ class Picture {
       g.stroke();
       g.globalAlpha = 1;
     }
-    g.lineWidth = 1.6;
+    g.lineWidth = wide ? 2.6 : faint ? 1 : 1.6;
+    g.globalAlpha = faint ? 0.6 : 1;
     g.lineJoin = "round";
     g.setLineDash(dash ?? []);
     g.beginPath();
@@ -369,6 +379,7 @@ class Picture {
     if (form === "step" && to > from) g.lineTo(x.position(Math.max(x.high, t[to - 1])), y.position(v[to - 1]));
     g.stroke();
     g.setLineDash([]);
+    g.globalAlpha = 1;
     if (mark === undefined) return;
     let next = this.left + 20 + ((mark * 37) % 110);
     for (let i = from; i < to; i++) {

@@ -136,19 +136,44 @@ const queueChoice = (() => {
   return chooser("Queue shown", options, () => shown.changed());
 })();
 
+// Streams of a test, of which the sums of each direction are read first.
+const DIRECTION = / (to|from) the server$/;
+
+// The sum of lines, at the times of the one with most points; a line that has not begun, or has
+// ended, adds nothing.
+function sumOf(lines) {
+  const { t } = lines.reduce((most, line) => (line.rate.t.length > most.rate.t.length ? line : most)).rate;
+  const valueAt = ({ rate }, at) => {
+    const i = pointAt({ ...rate, form: "step" }, at), next = i + 1;
+    if (i < 0 || (next === rate.t.length && at > rate.t[i])) return 0;
+    return next === rate.t.length ? rate.v[i] : rate.v[i] + ((rate.v[next] - rate.v[i]) * (at - rate.t[i])) / (rate.t[next] - rate.t[i]);
+  };
+  return { t, v: t.map((at) => lines.reduce((sum, line) => sum + valueAt(line, at), 0)) };
+}
+
+function sumRates(lines) {
+  if (lines.length < 2 || !lines.every(({ label }) => DIRECTION.test(label))) return [];
+  return ["to", "from"].flatMap((way) => {
+    const own = lines.filter(({ label }) => label.endsWith(` ${way} the server`));
+    const colour = way === "to" ? colours.ink : colours.ack;
+    return own.length ? [{ form: "line", label: `sum of ${own.length} ${way} the server`, colour, wide: true, ...sumOf(own) }] : [];
+  });
+}
+
 function ratesRow(lines, isAlone) {
   const drawn = lines.filter(({ rate }) => isGraph(rate) || (rate.published && isGraph(rate.published)));
   if (!drawn.length || FEW_OF * drawn.length < lines.length) return [];
   const tops = drawn.map(({ rate }) => Math.max(...rate.v, ...(rate.published?.v ?? []))).filter((top) => top > 0);
-  const claims = new Set();
+  const claims = new Set(), totals = sumRates(drawn);
   return [{
-    title: "rate", units: BITS, log: Math.max(...tops) > FAR_APART * Math.min(...tops),
-    lines: drawn.map((line) => {
+    title: "rate", units: BITS, log: !totals.length && Math.max(...tops) > FAR_APART * Math.min(...tops),
+    lines: [...totals, ...drawn.map((line) => {
       // A series and its fit have the same published values, which are drawn once.
       const isFirst = !claims.has(line.claim);
       claims.add(line.claim);
-      return lineOf(line, { ...line.rate, published: isFirst ? line.rate.published : undefined }, isAlone && { colour: colours.ack, label: line.throughput.of });
-    }),
+      const drawing = lineOf(line, { ...line.rate, published: isFirst ? line.rate.published : undefined }, isAlone && { colour: colours.ack, label: line.throughput.of });
+      return totals.length ? { ...drawing, mark: undefined, faint: true } : drawing;
+    })],
   }];
 }
 
@@ -178,10 +203,12 @@ function windowRows(lines, isAlone) {
 // RTTs of the connections, and those of pings as levels.
 function rttRows(lines, isAlone) {
   const drawn = lines.filter(({ srtt }) => isGraph(srtt));
-  const level = (label, ms, dash, index) => (ms === null ? [] : [{ label: `${label} ${withUnit(ms / 1e3, SECONDS)}`, at: ms / 1e3, dash, colour: colours.lines[(index + 4) % 8] }]);
-  const marks = DATA.pings.flatMap(({ label, idle, loaded: [median, p99] }, index) => [
-    ...level(`${label} idle`, idle, [], index), ...level("loaded median", median, [8, 4], index), ...level("p99", p99, [2, 3], index),
-  ]);
+  // One entry of the legend for all levels of a kind: its line without load, then the values.
+  const marks = DATA.pings.flatMap(({ label, idle, loaded: [median, p99] }, index) => {
+    const known = [["idle", idle, []], ["loaded", median, [8, 4]], ["p99", p99, [2, 3]]].filter(([, ms]) => ms !== null);
+    const text = `${label} ${known.map(([name, ms]) => `${name} ${withUnit(ms / 1e3, SECONDS)}`).join(", ")}`;
+    return known.map(([, ms, dash], place) => ({ label: place ? null : text, at: ms / 1e3, dash, colour: colours.lines[(index + 4) % 8] }));
+  });
   if (!drawn.length && !marks.length) return [];
   return [{
     title: "RTT", units: SECONDS, marks, free: true,

@@ -51,6 +51,14 @@ pub fn page(report: &Report<'_>) -> String {
         out.push_str(include_str!("../assets/picture.html"));
     }
     out.push_str(&answer::section(report));
+    let applications = tables::applications(report);
+    if rows.is_empty() && !applications.is_empty() {
+        // Datagrams have no other numbers.
+        let _ = write!(
+            out,
+            "<section id=\"applications\">\n<h2>Applications</h2>\n{applications}\n</section>\n"
+        );
+    }
     if !rows.is_empty() {
         let summary = scroll(&tables::summary(report, &rows));
         let _ = write!(
@@ -85,9 +93,11 @@ pub fn page(report: &Report<'_>) -> String {
         ),
         ("path", "Path", tables::path(report)),
         ("processors", "Hosts", tables::hosts(report)),
-        ("applications", "Applications", tables::applications(report)),
+        ("applications", "Applications", applications),
     ];
-    for (id, title, body) in framed.iter().filter(|(.., body)| !body.is_empty()) {
+    let is_shown = |id: &str| rows.is_empty() && id == "applications";
+    let folded = framed.iter().filter(|(id, ..)| !is_shown(id));
+    for (id, title, body) in folded.filter(|(.., body)| !body.is_empty()) {
         let is_table = !body.starts_with("<p>");
         let body = if is_table { scroll(body) } else { body.clone() };
         section(&mut out, id, title, &body);

@@ -105,7 +105,7 @@ impl Phase {
             Self::CreateStreams => "CREATE_STREAMS",
             Self::TestStart => "TEST_START",
             Self::TestRunning => "TEST_RUNNING",
-            Self::Running => "nothing before TEST_END",
+            Self::Running => "the end of the test",
             Self::ExchangeResults => "EXCHANGE_RESULTS",
             Self::OwnResults => "nothing before the client's results",
             Self::PeerResults => "the server's results",

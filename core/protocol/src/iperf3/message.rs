@@ -189,7 +189,10 @@ impl fmt::Display for Violation {
             Self::Missing { what, key } => write!(f, "{what} without `{key}`"),
             Self::UnknownStream { id } => write!(f, "results of stream {id}, which was not opened"),
             Self::Closed { expected } => {
-                write!(f, "the control connection was closed, expected {expected}")
+                write!(
+                    f,
+                    "the other end closed the control connection before {expected}"
+                )
             }
             Self::TimedOut { expected } => write!(f, "no answer, expected {expected}"),
         }

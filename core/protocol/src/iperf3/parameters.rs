@@ -327,7 +327,10 @@ impl Parameters {
             .bandwidth
             .map(|rate| rate.saturating_mul(streams.into()));
         if limits.total_rate > 0 && rate.is_none_or(|rate| rate > limits.total_rate) {
-            let text = exceeds("total bit/s", rate.unwrap_or(0), limits.total_rate);
+            let text = match rate {
+                Some(rate) => exceeds("total bit/s", rate, limits.total_rate),
+                None => format!("no rate announced, limit {} bit/s", limits.total_rate),
+            };
             return Err((ErrorCode::TOTAL_RATE, text));
         }
         Ok(())

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Direction, ErrorCode, Parameters, Transport};
 
-/// Maximum number of connections of a test.
+/// Maximum number of connections of a test; of `tcp_crr` half of it ([`Mode::max_flows`]).
 pub const MAX_FLOWS: u32 = 8192;
 
 /// Maximum bytes of a request, and of a response.
@@ -39,6 +39,20 @@ impl Mode {
             Self::TcpCrr => "tcp_crr",
         }
     }
+
+    /// Connections of a flow: with `tcp_crr` the next one comes before the server has closed the last.
+    const fn connections(self) -> u32 {
+        match self {
+            Self::TcpRr => 1,
+            Self::TcpCrr => 2,
+        }
+    }
+
+    /// Maximum number of flows of a test.
+    #[must_use]
+    pub const fn max_flows(self) -> u32 {
+        MAX_FLOWS / self.connections()
+    }
 }
 
 /// Transactions that a client requests.
@@ -58,10 +72,7 @@ impl Transactions {
     /// Maximum number of connections that a server has for a test: of `tcp_crr`, those that are used
     /// and as many that wait for one to be closed.
     pub const fn connections(&self) -> u32 {
-        match self.mode {
-            Mode::TcpRr => self.flows,
-            Mode::TcpCrr => 2 * self.flows,
-        }
+        self.flows * self.mode.connections()
     }
 
     /// Adds them to the private parameters.
@@ -102,7 +113,7 @@ impl Transactions {
         };
         Ok(Some(Self {
             mode,
-            flows: number("flows", MAX_FLOWS, ErrorCode::NUM_STREAMS)?,
+            flows: number("flows", mode.max_flows(), ErrorCode::NUM_STREAMS)?,
             request: number("request", MAX_SIZE, ErrorCode::BLOCK_SIZE)?,
             response: number("response", MAX_SIZE, ErrorCode::BLOCK_SIZE)?,
         }))
@@ -178,7 +189,10 @@ mod tests {
             });
             assert!(refused.is_err(), "{refused:?}");
         }
-        let (_, text) = asked(json!("tcp_rr"), json!(9999), json!(1)).unwrap_err();
-        assert_eq!(text, "flows 9999, limit 8192");
+        for (mode, limit) in [("tcp_rr", 8192), ("tcp_crr", 4096)] {
+            assert!(asked(json!(mode), json!(limit), json!(1)).is_ok());
+            let (_, text) = asked(json!(mode), json!(limit + 1), json!(1)).unwrap_err();
+            assert_eq!(text, format!("flows {}, limit {limit}", limit + 1));
+        }
     }
 }

@@ -64,11 +64,15 @@ pub(crate) mod process {
 pub(crate) mod socket {
     use std::fs::File;
     use std::io;
-    use std::net::{SocketAddr, UdpSocket};
+    use std::net::{IpAddr, SocketAddr, UdpSocket};
 
     use super::super::fd::AsRawFd;
 
     pub(crate) fn set_pacing_rate(_: &impl AsRawFd, _: u64) -> io::Result<()> {
+        super::unsupported()
+    }
+
+    pub(crate) fn segments(_: &impl AsRawFd) -> io::Result<[u32; 2]> {
         super::unsupported()
     }
 
@@ -108,12 +112,27 @@ pub(crate) mod socket {
         super::unsupported()
     }
 
+    pub(crate) fn pass_destinations(_: &UdpSocket) -> io::Result<()> {
+        super::unsupported()
+    }
+
+    /// Sends a datagram from the address that the route prefers.
+    pub(crate) fn send_from(
+        socket: &UdpSocket,
+        octets: &[u8],
+        to: SocketAddr,
+        _: Option<IpAddr>,
+    ) -> io::Result<usize> {
+        socket.send_to(octets, to)
+    }
+
     /// A datagram that was received.
     pub(crate) struct Received {
         pub(crate) length: usize,
         pub(crate) from: Option<SocketAddr>,
         pub(crate) at: Option<i64>,
         pub(crate) hop_limit: Option<u8>,
+        pub(crate) to: Option<IpAddr>,
     }
 
     /// Receives a datagram without its arrival time.
@@ -124,6 +143,7 @@ pub(crate) mod socket {
             from: Some(from),
             at: None,
             hop_limit: None,
+            to: None,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::clock::{self, ClockOffset, Clocks};
@@ -27,7 +28,7 @@ use super::samples;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
-use super::wire::{Arrival, QUEUED_AFTER, Wire};
+use super::wire::{Arrival, QUEUED_AFTER, STEP, Wire};
 use crate::system::any_address;
 
 /// Wait for the server's reason for resetting a stream: it arrives on another connection.
@@ -58,7 +59,7 @@ pub fn run(
         Protocol::Nuttcp => return nuttcp::client::run(request, stops, report),
         Protocol::Ndt7 => return ndt7::run(request, stops, report),
     }
-    let mut test = Test::connect(request)?;
+    let mut test = Test::connect(request, stops)?;
     loop {
         while let Some(output) = test.client.poll_output() {
             if let Some(end) = test.handle_output(output, report)? {
@@ -98,8 +99,8 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    fn connect(request: &'a Request) -> Result<Self, TestError> {
-        let (wire, server) = control_connection(request)?;
+    fn connect(request: &'a Request, stops: &dyn Fn() -> bool) -> Result<Self, TestError> {
+        let (wire, server) = control_connection(request, stops)?;
         let control_mss = options::mss(&SockRef::from(wire.stream())).unwrap_or(0);
         let mut parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss);
@@ -115,7 +116,7 @@ impl<'a> Test<'a> {
             parameters.transport == Transport::Tcp && parameters.direction != Direction::Reverse;
         let probe = sends_tcp.then(|| CapacityProbe::start(request, server, control_mss));
         let pings = latency::start(server, request.latency)?;
-        std::thread::sleep(latency::idle_time(request.latency));
+        latency::wait_idle(request.latency, stops)?;
         let mut traffic = Traffic::new(parameters, block, (request.interval, request.sampling));
         traffic.shared.processor = request.processor;
         traffic.shared.offload = request.offload;
@@ -206,7 +207,8 @@ impl<'a> Test<'a> {
         let is_queued = self.client.is_queued() && self.last_data.0.elapsed() > QUEUED_AFTER;
         if is_queued && !self.has_reported_queue {
             self.has_reported_queue = true;
-            report(Progress::Queued);
+            let has_answered = !self.client.is_unanswered();
+            report(Progress::Queued { has_answered });
         }
         let waited = self.last_data.0.elapsed();
         if self.client.is_unanswered() && waited > self.request.connect_timeout {
@@ -438,8 +440,11 @@ fn check_mss(request: &Request) -> Result<(), TestError> {
 }
 
 /// Resolves the server and connects to the first address that answers.
-pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
-    first_address(request, |to| {
+pub(super) fn control_connection(
+    request: &Request,
+    stops: &dyn Fn() -> bool,
+) -> Result<(Wire, SocketAddr), TestError> {
+    first_address(request, stops, |request, to| {
         let stream = connect_control(request, to)?;
         let failed = |cause| TestError::Socket {
             action: "set up the control connection".into(),
@@ -451,25 +456,55 @@ pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr)
 }
 
 /// Resolves the server, and tries its addresses in turn until one connects.
-pub(super) fn first_address<T>(
+pub(super) fn first_address<T: Send + 'static>(
     request: &Request,
-    connect: impl Fn(SocketAddr) -> Result<T, TestError>,
+    stops: &dyn Fn() -> bool,
+    connect: impl Fn(&Request, SocketAddr) -> Result<T, TestError> + Send + 'static,
 ) -> Result<(T, SocketAddr), TestError> {
-    let unresolved = |cause| TestError::Unresolved {
-        host: request.host.clone(),
+    let request = request.clone();
+    unless_stopped(stops, move || {
+        let unresolved = |cause| TestError::Unresolved {
+            host: request.host.clone(),
+            cause,
+        };
+        let addresses = (request.host.as_str(), request.port)
+            .to_socket_addrs()
+            .map_err(|cause| unresolved(Some(cause)))?;
+        let mut last = unresolved(None);
+        for to in addresses.filter(|address| request.allows(address)) {
+            match connect(&request, to) {
+                Ok(connection) => return Ok((connection, to)),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    })
+}
+
+/// Does work that waits for the server in a thread of its own, which is left alone if the user ends
+/// the test.
+pub(super) fn unless_stopped<T: Send + 'static>(
+    stops: &dyn Fn() -> bool,
+    work: impl FnOnce() -> Result<T, TestError> + Send + 'static,
+) -> Result<T, TestError> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().name("connect".into());
+    // The test may have ended before the result.
+    let started = thread.spawn(move || drop(sender.send(work())));
+    started.map_err(|cause| TestError::Socket {
+        action: "start a thread".into(),
         cause,
-    };
-    let addresses = (request.host.as_str(), request.port)
-        .to_socket_addrs()
-        .map_err(|cause| unresolved(Some(cause)))?;
-    let mut last = unresolved(None);
-    for to in addresses.filter(|address| request.allows(address)) {
-        match connect(to) {
-            Ok(connection) => return Ok((connection, to)),
-            Err(error) => last = error,
+    })?;
+    loop {
+        match receiver.recv_timeout(STEP) {
+            Ok(result) => return result,
+            Err(_) if stops() => return Err(TestError::Stopped),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                unreachable!("the thread sends its result, unless it panics")
+            }
         }
     }
-    Err(last)
 }
 
 fn connect_control(request: &Request, to: SocketAddr) -> Result<TcpStream, TestError> {

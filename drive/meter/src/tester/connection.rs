@@ -49,6 +49,10 @@ pub(super) trait Connection {
     }
     /// Returns the bytes written and not acknowledged.
     fn unacknowledged(&self) -> io::Result<u64>;
+    /// Returns the segments sent and received, which wrap.
+    fn segments(&self) -> io::Result<[u32; 2]> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Ends one or both directions.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
     /// Returns the addresses of this end and of the peer.
@@ -87,6 +91,10 @@ impl Connection for TcpStream {
 
     fn unacknowledged(&self) -> io::Result<u64> {
         Ok(crate::system::socket::queues(self)?[1])
+    }
+
+    fn segments(&self) -> io::Result<[u32; 2]> {
+        crate::system::socket::segments(self)
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {

@@ -22,6 +22,7 @@ use gigatcp_protocol::iperf3::datagram::PING;
 use super::client::random;
 use super::outcome::TestError;
 use super::request::PingSet;
+use super::wire::STEP;
 use crate::system::any_address;
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::ping::Pinger;
@@ -109,8 +110,22 @@ impl Latency {
     }
 }
 
-/// Returns the time for which the idle path is pinged before a test.
-pub(super) const fn idle_time(set: PingSet) -> Duration {
+/// Waits while the idle path is pinged before a test.
+pub(super) fn wait_idle(set: PingSet, stops: &dyn Fn() -> bool) -> Result<(), TestError> {
+    let end = Instant::now() + idle_time(set);
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        if stops() {
+            return Err(TestError::Stopped);
+        }
+        std::thread::sleep(left.min(STEP));
+    }
+}
+
+const fn idle_time(set: PingSet) -> Duration {
     match set {
         PingSet::None => Duration::ZERO,
         PingSet::Icmp => Duration::from_secs(1),

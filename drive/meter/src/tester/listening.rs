@@ -38,7 +38,11 @@ pub(super) fn exclusive_udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Returns a UDP socket on a shared port that is connected to one peer.
-pub(super) fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
+pub(super) fn udp_stream(mut at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
+    if let (SocketAddr::V6(at), SocketAddr::V6(peer)) = (&mut at, peer) {
+        // A link-local address is one of an interface.
+        at.set_scope_id(peer.scope_id());
+    }
     let socket = udp_socket(at)?;
     socket.connect(peer)?;
     socket.set_nonblocking(false)?;

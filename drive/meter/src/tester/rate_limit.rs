@@ -12,8 +12,10 @@
 //! rate; of UDP, which nothing holds back, a debt of [`MAX_DEBT`] ends the test. No test begins
 //! while the server is in debt, so short tests cannot exceed the rate together.
 //!
-//! Bytes are the payload of TCP, and whole IP packets of UDP, as datagrams may be all headers. What
-//! a TCP client sends into a receive buffer that is not read counts when it is read.
+//! Bytes are those of whole IP packets: datagrams may be all headers, and a TCP client may make small
+//! segments. The rate of a test of TCP is as much above the announced one as headers need at the
+//! segment size that it announced; the server's is not, so tests that announce all of it get less.
+//! What a TCP client sends into a receive buffer that is not read counts when it is read.
 
 use std::io;
 use std::net::IpAddr;
@@ -21,8 +23,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gigatcp_protocol::iperf3::{Parameters, Transport};
+use gigatcp_protocol::iperf3::{Parameters, Transactions, Transport};
 
+use super::connection::Connection;
 use super::counters::Counters;
 use super::switch::Switch;
 use super::tcp::{time_for, wait_until};
@@ -88,7 +91,7 @@ impl TokenBucket {
 pub(super) struct RateLimit {
     server: Arc<TokenBucket>,
     test: TokenBucket,
-    /// Bytes of IP and UDP headers; 0: TCP.
+    /// Bytes of the headers of a packet.
     headers: u64,
     is_exceeded: AtomicBool,
 }
@@ -96,10 +99,21 @@ pub(super) struct RateLimit {
 impl RateLimit {
     /// Returns the limit of a test that announced a rate.
     pub(super) fn new(server: Arc<TokenBucket>, wanted: &Parameters, peer: IpAddr) -> Self {
+        let rate = announced(wanted, peer);
+        let headers = match wanted.transport {
+            Transport::Udp => udp_headers(peer),
+            _ => tcp_headers(peer),
+        };
+        // What transactions pay has their headers, as their rate.
+        let has_streams = !matches!(Transactions::read(wanted), Ok(Some(_)));
+        let rate = match wanted.transport {
+            Transport::Tcp if has_streams => with_segments(rate, wanted.mss, headers),
+            _ => rate,
+        };
         Self {
             server,
-            test: TokenBucket::new(announced(wanted, peer)),
-            headers: headers(wanted, peer),
+            test: TokenBucket::new(rate),
+            headers,
             is_exceeded: AtomicBool::new(false),
         }
     }
@@ -129,6 +143,10 @@ impl RateLimit {
         true
     }
 }
+
+/// Segments of a connection whose headers are paid: sent and received.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Segments([u32; 2]);
 
 /// The limit of a stream: none at a client, or at a server without a total rate.
 #[derive(Clone, Debug, Default)]
@@ -171,6 +189,18 @@ impl StreamLimit {
     pub(super) fn pay_for(&self, bytes: u64, now: Instant) -> Duration {
         let limit = self.0.as_ref();
         limit.map_or(Duration::ZERO, |limit| limit.pay(bytes, now))
+    }
+
+    /// Pays for the headers of a TCP connection's segments in both directions, since the last call.
+    pub(super) fn pay_headers(&self, connection: &dyn Connection, paid: &mut Segments) {
+        let Some(limit) = &self.0 else { return };
+        // Without counters the headers are not known.
+        let Ok(segments) = connection.segments() else {
+            return;
+        };
+        let since = [0, 1].map(|way| u64::from(segments[way].wrapping_sub(paid.0[way])));
+        paid.0 = segments;
+        limit.pay((since[0] + since[1]) * limit.headers, Instant::now());
     }
 
     /// Number of datagrams of `size` bytes that may leave together, of `count`.
@@ -228,6 +258,23 @@ fn headers(wanted: &Parameters, peer: IpAddr) -> u64 {
         Transport::Udp => udp_headers(peer),
         _ => 0,
     }
+}
+
+/// Bytes of the headers of IP and TCP, with timestamps.
+fn tcp_headers(peer: IpAddr) -> u64 {
+    match peer.to_canonical() {
+        IpAddr::V4(_) => 52,
+        IpAddr::V6(_) => 72,
+    }
+}
+
+/// A rate of payload of TCP with the headers of its segments, and of an acknowledgment for each two.
+fn with_segments(rate: u64, mss: Option<u32>, headers: u64) -> u64 {
+    // The announced size includes 12 bytes of timestamps.
+    let payload = u64::from(mss.unwrap_or(1460).clamp(88, 9000)) - 12;
+    let with_headers =
+        u128::from(rate) * u128::from(payload + headers * 3 / 2) / u128::from(payload);
+    u64::try_from(with_headers).unwrap_or(u64::MAX)
 }
 
 /// Bytes of the headers of IP and UDP.

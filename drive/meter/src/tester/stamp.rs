@@ -38,6 +38,9 @@ const LAST: Duration = Duration::from_secs(2);
 /// Maximum number of answers read before the time is looked at.
 const MAX_ARRIVALS: usize = 256;
 
+/// ICMP errors that say that a port is closed, without any answer.
+const MAX_REFUSALS: u32 = 3;
+
 /// Packets whose send time is known: their answers are awaited.
 const OUTSTANDING: usize = 1 << 12;
 
@@ -86,7 +89,7 @@ pub fn run(
     length: usize,
     stops: &dyn Fn() -> bool,
 ) -> Result<StampOutcome, TestError> {
-    let (socket, to) = first_address(request, |to| {
+    let (socket, to) = first_address(request, stops, |request, to| {
         connect(request, to).map_err(|cause| TestError::Connect { to, cause })
     })?;
     let mut sender = Sender::new(socket, length.max(stamp::LENGTH));
@@ -198,6 +201,8 @@ struct Sender {
     outstanding: Vec<Option<u64>>,
     next: u32,
     received: u64,
+    /// Packets for which an ICMP error said that the port is closed.
+    refusals: u32,
     duplicates: u64,
     reordered: u64,
     last: Option<Reflected>,
@@ -216,6 +221,7 @@ impl Sender {
             outstanding: vec![None; OUTSTANDING],
             next: 0,
             received: 0,
+            refusals: 0,
             duplicates: 0,
             reordered: 0,
             last: None,
@@ -240,8 +246,7 @@ impl Sender {
         match self.socket.send(&self.packet) {
             Ok(_) => Ok(()),
             // A full queue loses the packet. An ICMP error of an earlier one is shown here.
-            Err(error) if is_loss(&error) => Ok(()),
-            Err(error) => Err(error),
+            Err(error) => self.handle_error(error),
         }
     }
 
@@ -260,14 +265,23 @@ impl Sender {
                         }
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) if is_loss(&error) => {}
-                    Err(error) => return Err(error),
+                    Err(error) => self.handle_error(error)?,
                 }
             }
             if Instant::now() >= due {
                 return Ok(());
             }
         }
+    }
+
+    /// An error that loses a packet ends nothing, unless the port is closed from the start.
+    fn handle_error(&mut self, error: io::Error) -> io::Result<()> {
+        self.refusals += u32::from(error.kind() == io::ErrorKind::ConnectionRefused);
+        let is_closed = self.received == 0 && self.refusals >= MAX_REFUSALS;
+        if is_loss(&error) && !is_closed {
+            return Ok(());
+        }
+        Err(error)
     }
 
     /// Handles an answer that arrived at `t4`.

@@ -28,8 +28,11 @@ use crate::system::lock;
 /// Progress of a test.
 #[derive(Clone, Debug)]
 pub enum Progress<'a> {
-    /// The server has queued this client.
-    Queued,
+    /// The server has queued this client, or has not answered for some time.
+    Queued {
+        /// Whether it has answered, so that it does queue.
+        has_answered: bool,
+    },
     /// Data flows; the results so far.
     Started(&'a Outcome),
     /// An interval has ended.

@@ -50,7 +50,7 @@ fn burst_without_end_is_sent_at_the_announced_rate() {
     );
     assert_eq!(stranger.state(), State::CreateStreams);
     let start = Instant::now();
-    let mut streams = stranger.open_streams(&server, 4);
+    let mut streams = stranger.open_streams(4);
     stranger.await_start();
     let (mut received, mut buffer) = (0, vec![0; 1 << 20]);
     let begun = Instant::now();
@@ -64,6 +64,29 @@ fn burst_without_end_is_sent_at_the_announced_rate() {
     }
     let limit = bytes_since(start) + AHEAD;
     assert!(received <= limit, "{received} bytes, limit {limit}");
+    assert!(received > 0);
+}
+
+/// Of a segment of 88 bytes with timestamps, 76 are payload and 52 headers.
+#[test]
+fn headers_of_small_segments_are_paid() {
+    let server = limited();
+    let mut stranger = Stranger::requests(
+        &server,
+        &json!({"tcp": true, "reverse": true, "parallel": 1, "bandwidth": RATE,
+            "burst": u32::MAX, "MSS": 88}),
+    );
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let start = Instant::now();
+    let mut streams = stranger.open_streams(1);
+    stranger.await_start();
+    streams[0].set_read_timeout(Some(TIME)).unwrap();
+    let (mut received, mut buffer) = (0, vec![0; 1 << 20]);
+    while start.elapsed() < TIME {
+        received += streams[0].read(&mut buffer).unwrap_or(0) as u64;
+    }
+    let (with_headers, limit) = (received * (76 + 52) / 76, bytes_since(start) + AHEAD);
+    assert!(with_headers <= limit, "{with_headers} bytes, limit {limit}");
     assert!(received > 0);
 }
 
@@ -113,7 +136,7 @@ fn client_that_sends_more_than_it_announced_is_held_to_its_rate() {
         &json!({"tcp": true, "parallel": 1, "bandwidth": 1}),
     );
     assert_eq!(stranger.state(), State::CreateStreams);
-    let mut streams = stranger.open_streams(&server, 1);
+    let mut streams = stranger.open_streams(1);
     stranger.await_start();
     let start = Instant::now();
     streams[0].set_nonblocking(true).unwrap();

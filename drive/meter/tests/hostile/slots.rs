@@ -28,7 +28,7 @@ fn endless_test_without_data_is_ended() {
     let server = server(short(Duration::from_millis(300)));
     let mut stranger = Stranger::requests(&server, &json!({"tcp": true, "time": 0}));
     assert_eq!(stranger.state(), State::CreateStreams);
-    let _streams = stranger.open_streams(&server, 1);
+    let _streams = stranger.open_streams(1);
     stranger.await_start();
     let code = ErrorCode::NO_DATA.0;
     assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
@@ -43,7 +43,7 @@ fn endless_test_ends_with_the_maximum_duration() {
     let parameters = json!({"tcp": true, "time": 0, "reverse": true, "bandwidth": 8_000_000});
     let mut stranger = Stranger::requests(&server, &parameters);
     assert_eq!(stranger.state(), State::CreateStreams);
-    let mut streams = stranger.open_streams(&server, 1);
+    let mut streams = stranger.open_streams(1);
     stranger.await_start();
     stranger.control.set_nonblocking(true).unwrap();
     let (start, mut buffer) = (Instant::now(), vec![0; 1 << 16]);

@@ -1,9 +1,9 @@
 //! Test packets of STAMP: what is reflected, how often, and to whom.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use gigatcp_meter::tester::{Admission, MAX_STAMP_RATE, Network, ServerConfig};
+use gigatcp_meter::tester::{Admission, MAX_STAMP_RATE, Network, Server, ServerConfig};
 use gigatcp_protocol::stamp::{self, MIN_REFLECTED, Reflected};
 
 use super::common::{LOCALHOST, Running};
@@ -13,11 +13,15 @@ const SOON: Duration = Duration::from_millis(300);
 
 /// A server that reflects at a free port, and that port.
 fn reflector(allow: &[&str]) -> (Running, SocketAddr) {
+    reflector_at(Some(LOCALHOST), allow)
+}
+
+fn reflector_at(bind: Option<IpAddr>, allow: &[&str]) -> (Running, SocketAddr) {
     let free = UdpSocket::bind((LOCALHOST, 0)).unwrap();
     let at = free.local_addr().unwrap();
     drop(free);
     let server = Running::start(ServerConfig {
-        bind: Some(LOCALHOST),
+        bind,
         port: 0,
         admission: Admission {
             allow: allow
@@ -91,4 +95,44 @@ fn address_that_is_not_allowed_is_not_answered() {
     let socket = socket(at);
     socket.send(&[0; 44]).unwrap();
     assert!(socket.recv(&mut [0; 64]).is_err());
+}
+
+/// A sender takes answers from the reflector's address only. The route prefers 127.0.0.1.
+#[test]
+fn answer_comes_from_the_address_that_was_asked() {
+    for bind in [None, Some(Ipv4Addr::UNSPECIFIED.into())] {
+        let (_server, at) = reflector_at(bind, &[]);
+        let socket = socket(SocketAddr::from(([127, 0, 0, 2], at.port())));
+        socket.send(&[0; 44]).unwrap();
+        assert_eq!(socket.recv(&mut [0; 64]).unwrap(), 44, "{bind:?}");
+    }
+}
+
+#[test]
+fn packets_without_an_answer_cost_no_quota() {
+    let (_server, at) = reflector(&[]);
+    let socket = socket(at);
+    // In two parts, of which each fits the reflector's buffer.
+    for _ in 0..2 {
+        for _ in 0..MAX_STAMP_RATE * 3 / 5 {
+            socket.send(&[0; 4]).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    socket.send(&[0; 44]).unwrap();
+    assert_eq!(socket.recv(&mut [0; 64]).unwrap(), 44);
+}
+
+/// Of two reflectors at one port, the kernel would choose one for each packet.
+#[test]
+fn port_of_another_reflector_is_refused() {
+    let (_server, at) = reflector(&[]);
+    let second = Server::bind(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        nuttcp: None,
+        stamp: Some(at.port()),
+        ..ServerConfig::default()
+    });
+    assert_eq!(second.err().map(|error| error.port), Some(at.port()));
 }

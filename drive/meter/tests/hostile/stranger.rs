@@ -28,27 +28,32 @@ pub fn server(admission: Admission) -> Running {
 pub struct Stranger {
     pub control: TcpStream,
     cookie: [u8; COOKIE_LENGTH],
+    at: SocketAddr,
 }
 
 impl Stranger {
     /// Connects and sends a cookie.
     pub fn connect(server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
-        Self::connect_from(Ipv4Addr::LOCALHOST, server, cookie)
-    }
-
-    fn connect_from(from: Ipv4Addr, server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
-        Self::silent_from(from, server).greets(cookie)
+        Self::silent_from(Ipv4Addr::LOCALHOST, server).greets(cookie)
     }
 
     /// Connects from an address of this host, and sends nothing.
     pub fn silent_from(from: Ipv4Addr, server: &Running) -> Self {
+        Self::silent_at(from, server.at)
+    }
+
+    fn silent_at(from: Ipv4Addr, at: SocketAddr) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
-        socket.connect(&server.at.into()).unwrap();
+        socket.connect(&at.into()).unwrap();
         let control = TcpStream::from(socket);
         control.set_read_timeout(Some(SOON)).unwrap();
         let cookie = [0; COOKIE_LENGTH];
-        Self { control, cookie }
+        Self {
+            control,
+            cookie,
+            at,
+        }
     }
 
     /// Sends a cookie.
@@ -65,11 +70,16 @@ impl Stranger {
 
     /// Like [`Self::requests`], from an address of this host.
     pub fn requests_from(from: Ipv4Addr, server: &Running, parameters: &Value) -> Self {
+        Self::requests_at(from, server.at, parameters)
+    }
+
+    /// Like [`Self::requests_from`], of a server of another process.
+    pub fn requests_at(from: Ipv4Addr, at: SocketAddr, parameters: &Value) -> Self {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let text = format!("{number:0>width$}\0", width = COOKIE_LENGTH - 1);
         let cookie = text.as_bytes().try_into().unwrap();
-        let mut stranger = Self::connect_from(from, server, cookie);
+        let mut stranger = Self::silent_at(from, at).greets(cookie);
         stranger.send_parameters(parameters);
         stranger
     }
@@ -126,9 +136,9 @@ impl Stranger {
     }
 
     /// Opens data connections.
-    pub fn open_streams(&self, server: &Running, count: usize) -> Vec<TcpStream> {
+    pub fn open_streams(&self, count: usize) -> Vec<TcpStream> {
         let open = |_| {
-            let mut stream = server.connect();
+            let mut stream = TcpStream::connect(self.at).unwrap();
             stream.write_all(&self.cookie).unwrap();
             stream
         };

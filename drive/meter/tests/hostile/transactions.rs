@@ -23,7 +23,7 @@ fn transactions(mode: &str, flows: u32, request: u32, response: u32) -> Value {
 fn start(server: &Running, parameters: &Value, flows: usize) -> (Stranger, Vec<TcpStream>) {
     let mut stranger = Stranger::requests(server, parameters);
     assert_eq!(stranger.state(), State::CreateStreams);
-    let streams = stranger.open_streams(server, flows);
+    let streams = stranger.open_streams(flows);
     stranger.await_start();
     (stranger, streams)
 }
@@ -92,7 +92,7 @@ fn source_has_at_most_half_of_the_connections_of_all_tests() {
 fn connections_beyond_the_flows_are_closed() {
     let server = server(Admission::default());
     let (stranger, mut streams) = start(&server, &transactions("tcp_rr", 2, 1, 1), 2);
-    for mut stream in stranger.open_streams(&server, 3) {
+    for mut stream in stranger.open_streams(3) {
         assert!(is_closed(&mut stream));
     }
     for stream in &mut streams {
@@ -105,7 +105,7 @@ fn connections_beyond_the_flows_are_closed() {
         stream.write_all(&[0]).unwrap();
         stream.read_exact(&mut [0]).unwrap();
     }
-    let mut waiting = stranger.open_streams(&server, 4);
+    let mut waiting = stranger.open_streams(4);
     for stream in &mut waiting[2..] {
         assert!(is_closed(stream));
     }
@@ -198,7 +198,7 @@ fn test_whose_connections_do_not_come_is_ended() {
     });
     let mut stranger = Stranger::requests(&server, &transactions("tcp_rr", 2, 1, 1));
     assert_eq!(stranger.state(), State::CreateStreams);
-    let _one = stranger.open_streams(&server, 1);
+    let _one = stranger.open_streams(1);
     stranger.control.set_read_timeout(Some(3 * SOON)).unwrap();
     let code = ErrorCode::STREAM_ACCEPT.0;
     assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));

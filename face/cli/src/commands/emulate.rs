@@ -42,7 +42,8 @@ use crate::{complete, values};
 #[command(
     about = "Run a command over an emulated path in real time",
     override_usage = "gigatcp emulate [OPTIONS] [NAME|PLAN.toml] [KEY=VALUE]... -- <CMD>...\n       \
-                      gigatcp emulate set [OPTIONS] [KEY=VALUE]...",
+                      gigatcp emulate set [OPTIONS] [KEY=VALUE]...\n       \
+                      gigatcp emulate --clean",
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     long_about = "\
@@ -165,6 +166,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Remove what killed paths of this user have left on this machine, and run nothing: sockets of
+    /// `emulate set`, devices, rules and forwarding of --uplink. Every path does so before it begins
+    #[arg(long, exclusive = true)]
+    clean: bool,
+
     /// Command and its arguments
     #[arg(value_name = "CMD", last = true)]
     command: Vec<OsString>,
@@ -255,6 +261,9 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(Action::Set(set)) = &arguments.action {
         return set::run(set);
+    }
+    if arguments.clean {
+        return linux::clean();
     }
     arguments.check()?;
     linux::run(arguments)

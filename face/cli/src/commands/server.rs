@@ -5,8 +5,8 @@ use std::fs::OpenOptions;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 use gigatcp_linux::identity::Identity;
@@ -346,7 +346,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         None => {}
     }
-    let notify: Arc<Notify> = Arc::new(|notice: ServerNotice<'_>| show(&notice));
+    let lines = Mutex::new(Lines::default());
+    let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| show(&notice, &lines));
     let stops = || interrupt.signal().is_some();
     let served = server.run(&stops, &notify);
     served.map_err(|error| Failure::io("serve", &error))?;
@@ -361,8 +362,47 @@ fn canonical(peer: &SocketAddr) -> SocketAddr {
     SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }
 
+/// Lines about tests in the current window: clients that begin and end many tests must not fill a
+/// disk.
+#[derive(Default)]
+struct Lines {
+    since: Option<Instant>,
+    count: u64,
+}
+
+impl Lines {
+    /// Maximum number of lines in a [`Self::WINDOW`].
+    const MAX: u64 = 200;
+    const WINDOW: Duration = Duration::from_secs(10);
+
+    /// Counts a line; returns whether it is printed, and how many were not in the window before.
+    fn count(&mut self, now: Instant) -> (bool, u64) {
+        let is_over = |since| now.saturating_duration_since(since) >= Self::WINDOW;
+        let mut left_out = 0;
+        if self.since.is_none_or(is_over) {
+            left_out = self.count.saturating_sub(Self::MAX);
+            (self.since, self.count) = (Some(now), 0);
+        }
+        self.count += 1;
+        (self.count <= Self::MAX, left_out)
+    }
+}
+
 /// Prints a notice: ended tests on stdout, the rest as diagnostics.
-fn show(notice: &ServerNotice<'_>) {
+fn show(notice: &ServerNotice<'_>, lines: &Mutex<Lines>) {
+    if let ServerNotice::Queued { .. }
+    | ServerNotice::Accepted { .. }
+    | ServerNotice::Ended { .. } = notice
+    {
+        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let (is_printed, left_out) = lines.count(Instant::now());
+        if left_out > 0 {
+            output::say(&format!("{left_out} more lines about tests in 10 s"));
+        }
+        if !is_printed {
+            return;
+        }
+    }
     match notice {
         ServerNotice::Refused { peer, reason } => {
             output::say(&format!("{} refused: {reason}", canonical(peer)));
@@ -429,4 +469,19 @@ fn summary(outcome: &Measured) -> String {
         }
     }
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_about_tests_are_bounded_and_those_left_out_are_counted() {
+        let mut lines = Lines::default();
+        let now = Instant::now();
+        let printed = (0..1000).filter(|_| lines.count(now).0).count() as u64;
+        assert_eq!(printed, Lines::MAX);
+        assert_eq!(lines.count(now + Lines::WINDOW), (true, 1000 - Lines::MAX));
+        assert_eq!(lines.count(now + Lines::WINDOW), (true, 0));
+    }
 }

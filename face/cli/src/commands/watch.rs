@@ -66,7 +66,7 @@ Examples:
                                                  and its page when the watch ends
   gigatcp watch --count 60 > connections.txt     a table each second for a minute
   gigatcp watch --json-lines | jq .              as JSON, a line for each connection and look
-  gigatcp watch --open-metrics 127.0.0.1:9465    for Prometheus, at /metrics
+  gigatcp watch --open-metrics 127.0.0.1:9464    for Prometheus, at /metrics
   gigatcp watch --record DIR                     a flight recorder, for `why --at 14:05 DIR`"
 )]
 pub(crate) struct Arguments {

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use gigatcp_record::{
-    DatagramsInterval, DatagramsQuality, DatagramsRecord, DelayRecord, LatencyRecord, RunRecord,
+    DatagramsInterval, DatagramsQuality, DatagramsRecord, DelayRecord, FlowRecord, LatencyRecord,
+    RunRecord,
 };
 use serde_json::json;
 
@@ -100,6 +101,44 @@ fn latency() -> RunRecord {
     run
 }
 
+/// A test with pings and two streams in each direction.
+fn both_ways() -> RunRecord {
+    let mut run = latency();
+    let flow = run.series[0].flows.remove(0);
+    let names =
+        ["1 to", "3 to", "4 from", "5 from"].map(|name| format!("stream {name} the server"));
+    run.series[0].flows = names
+        .map(|name| FlowRecord {
+            name,
+            ..flow.clone()
+        })
+        .to_vec();
+    run
+}
+
+#[test]
+fn streams_of_both_directions_are_led_by_their_sums() {
+    let Some(browser) = browser() else { return };
+    browser.open(&report("sums.html", &both_ways()), "light");
+    let rates = "pictureData(null).rows[0].lines";
+    let labels = browser.script(&format!(
+        "return {rates}.slice(0, 2).map(({{ label }}) => label)"
+    ));
+    assert_eq!(
+        labels,
+        json!(["sum of 2 to the server", "sum of 2 from the server"])
+    );
+    // All streams of the sample are the same.
+    let shares = browser.script(&format!(
+        "const [sum, , one] = {rates}; return sum.v.map((value, i) => value / one.v[i])"
+    ));
+    let shares = shares.as_array().expect("numbers");
+    assert!(
+        shares.len() > 3 && shares.iter().all(|share| *share == json!(2)),
+        "{shares:?}"
+    );
+}
+
 /// A test with datagrams that arrived here.
 fn datagrams() -> RunRecord {
     let mut run = test();
@@ -161,6 +200,7 @@ fn every_page_at_every_width_has_no_overlap_no_cut_label_and_no_empty_panel() {
         report("layout-repeats.html", &sample::run(3)),
         report("layout-test.html", &test()),
         report("layout-latency.html", &latency()),
+        report("layout-both-ways.html", &both_ways()),
         report("layout-udp.html", &datagrams()),
         report("layout-watch.html", &watch),
         small(),

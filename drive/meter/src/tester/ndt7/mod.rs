@@ -36,7 +36,7 @@ use self::stream::Reported;
 pub(super) use self::stream::WebSocketStream;
 use self::transport::{Bounded, Transport};
 pub use self::url::Ndt7Url;
-use super::client::{bind, first_address, random};
+use super::client::{bind, first_address, random, unless_stopped};
 use super::counters::Role;
 use super::latency::{self, Latency, Pings};
 use super::options;
@@ -105,7 +105,7 @@ pub(super) fn run(
     if let Some((option, reason)) = lacks(request) {
         return Err(TestError::Lacks { option, reason });
     }
-    let mut test = Test::connect(request)?;
+    let mut test = Test::connect(request, stops)?;
     test.start(report);
     let cut_short = test.flow(stops, report);
     test.end(report);
@@ -142,18 +142,21 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    fn connect(request: &'a Request) -> Result<Self, TestError> {
+    fn connect(request: &'a Request, stops: &dyn Fn() -> bool) -> Result<Self, TestError> {
         let role = match request.parameters.direction {
             Direction::Reverse => Role::Receiver,
             _ => Role::Sender,
         };
-        let (socket, server) = first_address(request, |to| connect(request, to))?;
+        let (socket, server) = first_address(request, stops, connect)?;
         let pings = latency::start(server, request.latency)?;
         // Data flows once the WebSocket is open.
-        std::thread::sleep(latency::idle_time(request.latency));
-        let web_socket = handshake(request, role, &socket);
-        let web_socket =
-            web_socket.map_err(|reason| TestError::Handshake { to: server, reason })?;
+        latency::wait_idle(request.latency, stops)?;
+        let (wanted, below) = (request.clone(), socket.try_clone());
+        let web_socket = unless_stopped(stops, move || {
+            let below = below.map_err(|error| error.to_string());
+            let opened = below.and_then(|below| handshake(&wanted, role, below));
+            opened.map_err(|reason| TestError::Handshake { to: server, reason })
+        })?;
         let control_mss = options::mss(&SockRef::from(&socket)).unwrap_or(0);
         let parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss).min(ndt7::MAX_MESSAGE);
@@ -261,14 +264,13 @@ fn connect(request: &Request, to: SocketAddr) -> Result<TcpStream, TestError> {
 fn handshake(
     request: &Request,
     role: Role,
-    socket: &TcpStream,
+    connection: TcpStream,
 ) -> Result<WebSocket<Transport>, String> {
     let url = request.ndt7.as_ref();
     let is_secure = url.is_some_and(|url| url.is_secure);
     let text = |error: &dyn std::error::Error| error.to_string();
-    let connection = socket.try_clone().map_err(|error| text(&error))?;
     // Small messages, as requests, must not wait for others.
-    socket.set_nodelay(true).map_err(|error| text(&error))?;
+    connection.set_nodelay(true).map_err(|error| text(&error))?;
     let connection = Bounded::new(connection, Instant::now() + request.connect_timeout);
     let transport = match is_secure {
         true => Transport::secure(connection, &request.host)?,

@@ -45,6 +45,15 @@ impl Ndt7Url {
         if authority.is_none() || host.is_empty() {
             return Err(format!("`{text}` has no host"));
         }
+        let port = uri.port_u16();
+        // `port_u16` has none either if it is no number up to 65535.
+        let has_port = authority.is_some_and(|authority| {
+            let after_host = authority.as_str().rsplit(']').next().unwrap_or_default();
+            after_host.contains(':')
+        });
+        if port == Some(0) || (has_port && port.is_none()) {
+            return Err(format!("`{text}` has no port from 1 to 65535"));
+        }
         let resource = uri
             .path_and_query()
             .map(|resource| resource.as_str())
@@ -55,7 +64,7 @@ impl Ndt7Url {
         Ok(Self {
             is_secure,
             host: host.to_owned(),
-            port: uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 }),
+            port: port.unwrap_or(if is_secure { 443 } else { 80 }),
             resource: resource.map(str::to_owned),
         })
     }
@@ -95,6 +104,9 @@ mod tests {
             "ws://",
             "ws://me@ndt.example",
             "ws:// a",
+            "ws://ndt.example:99999",
+            "ws://[::1]:0",
+            "ws://ndt.example:",
         ] {
             assert!(Ndt7Url::parse(text).is_err(), "{text}");
         }

@@ -42,7 +42,7 @@ pub(in super::super) fn run(
     stops: &dyn Fn() -> bool,
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, TestError> {
-    let mut test = Test::connect(request)?;
+    let mut test = Test::connect(request, stops)?;
     loop {
         while let Some(output) = test.client.poll_output() {
             if let Some(outcome) = test.handle_output(output, stops, report)? {
@@ -78,10 +78,11 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    fn connect(request: &'a Request) -> Result<Self, TestError> {
-        let (wire, server) = connect(request)?;
+    fn connect(request: &'a Request, stops: &dyn Fn() -> bool) -> Result<Self, TestError> {
+        let (wire, server) = connect(request, stops)?;
         let control_mss = options::mss(&SockRef::from(wire.stream())).unwrap_or(0);
         let block = request::block_size(&request.parameters, control_mss);
+        let begun_at = Instant::now();
         Ok(Self {
             request,
             client: Client::new(requested(request, block)),
@@ -97,8 +98,8 @@ impl<'a> Test<'a> {
             is_closed: false,
             has_reported_queue: false,
             has_finished: false,
-            begun_at: Instant::now(),
-            received_at: Instant::now(),
+            begun_at,
+            received_at: begun_at,
         })
     }
 
@@ -131,7 +132,7 @@ impl<'a> Test<'a> {
     ) -> Result<Option<Outcome>, TestError> {
         match event {
             Event::OldServer => {
-                (self.wire, self.server) = connect(self.request)?;
+                (self.wire, self.server) = connect(self.request, stops)?;
                 self.client = Client::without_greeting(requested(self.request, self.block));
             }
             Event::Without(unsupported) => report(Progress::Note(unsupported.to_string())),
@@ -197,7 +198,8 @@ impl<'a> Test<'a> {
         let is_waiting = self.transfer.is_none() && now > self.begun_at + QUEUED_AFTER;
         if is_waiting && !self.has_reported_queue {
             self.has_reported_queue = true;
-            report(Progress::Queued);
+            let has_answered = self.received_at > self.begun_at;
+            report(Progress::Queued { has_answered });
         }
         if self.transfer.is_some() {
             self.sample(report)?;
@@ -402,8 +404,8 @@ impl<'a> Test<'a> {
 }
 
 /// Connects to the server.
-fn connect(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
-    let (wire, server) = control_connection(request)?;
+fn connect(request: &Request, stops: &dyn Fn() -> bool) -> Result<(Wire, SocketAddr), TestError> {
+    let (wire, server) = control_connection(request, stops)?;
     // A byte of urgent data ends the data; it stays in line.
     let inline = SockRef::from(wire.stream()).set_out_of_band_inline(true);
     inline.map_err(|cause| TestError::Socket {

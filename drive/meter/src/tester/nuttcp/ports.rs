@@ -12,6 +12,7 @@ use gigatcp_protocol::nuttcp::Parameters;
 
 use super::super::listening::{listen, udp_socket};
 use crate::system::fd::{AsFd, BorrowedFd};
+use crate::system::socket as kernel;
 
 /// A TCP or UDP port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,6 +46,12 @@ pub(in super::super) fn awaited(wanted: &Parameters) -> Option<(bool, Range<u16>
     (is_awaited && wanted.has_data()).then_some((wanted.udp, ports))
 }
 
+fn open_datagrams(at: SocketAddr) -> io::Result<Opened> {
+    let socket = udp_socket(at)?;
+    let _ = kernel::pass_destinations(&socket);
+    Ok(Opened::Udp(socket))
+}
+
 impl DataPorts {
     /// Opens the ports that are not open. Those for which `is_ours` holds are of running tests.
     ///
@@ -66,10 +73,10 @@ impl DataPorts {
             }
             let at = SocketAddr::new(address, number);
             let opened = match is_udp {
-                true if is_ours(port) => udp_socket(at).map(Opened::Udp),
+                true if is_ours(port) => open_datagrams(at),
                 true => UdpSocket::bind(at).and_then(|alone| {
                     drop(alone);
-                    udp_socket(at).map(Opened::Udp)
+                    open_datagrams(at)
                 }),
                 false => listen(at).map(Opened::Tcp),
             };
@@ -103,11 +110,11 @@ impl DataPorts {
         }
     }
 
-    /// Reads a datagram, if one waits, and returns its sender.
-    pub(in super::super) fn receive(&self, port: Port) -> Option<SocketAddr> {
+    /// Reads a datagram, if one waits.
+    pub(in super::super) fn receive(&self, port: Port) -> Option<kernel::Received> {
         match self.opened.get(&port)? {
             Opened::Tcp(_) => None,
-            Opened::Udp(socket) => socket.recv_from(&mut [0; 64]).ok().map(|(_, from)| from),
+            Opened::Udp(socket) => kernel::receive_stamped(socket, &mut [0; 64]).ok(),
         }
     }
 }

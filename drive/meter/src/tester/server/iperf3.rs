@@ -13,6 +13,7 @@ use super::client_table::{Client, ClientTable, Running};
 use super::pending::{MAX_ARRIVALS, Pending, PendingState};
 use crate::system::{BUFFER_OVERHEAD, clock, socket as kernel};
 use crate::tester::admission::Network;
+use crate::tester::listening::udp_stream;
 use crate::tester::memory::MIN_BUFFER;
 use crate::tester::options;
 use crate::tester::rate_limit::udp_headers;
@@ -125,21 +126,22 @@ impl ClientTable<'_> {
                 break;
             };
             if let Some(peer) = received.from {
-                self.take_datagram(&buffer[..received.length], peer, received.at);
+                self.take_datagram(&buffer[..received.length], peer, &received);
             }
         }
         self.datagram = buffer;
     }
 
-    fn take_datagram(&mut self, datagram: &[u8], peer: SocketAddr, at: Option<i64>) {
+    /// Answers come from the address that was asked: to any other the client's socket is closed.
+    fn take_datagram(&mut self, datagram: &[u8], peer: SocketAddr, received: &kernel::Received) {
         if let Some(message) = Message::read(datagram) {
-            self.take_train(message, datagram.len(), peer, at);
+            self.take_train(message, peer, received);
             return;
         }
         let is_ping = datagram.starts_with(&PING) && self.knows(peer.ip());
         if is_ping && self.pings.take(std::time::Instant::now()) {
             // A reply that the system refuses counts as lost.
-            let _ = self.server.datagrams.send_to(datagram, peer);
+            let _ = kernel::send_from(&self.server.datagrams, datagram, peer, received.to);
         }
         let Some(reply) = reply_to(datagram) else {
             return;
@@ -149,7 +151,7 @@ impl ClientTable<'_> {
         let Some(running) = running.find(|test| test.awaits_datagram(peer.ip())) else {
             return;
         };
-        let Ok(socket) = server.udp_stream(peer) else {
+        let Ok(socket) = udp_stream(server.at_asked(received.to, server.at.port()), peer) else {
             return;
         };
         self.accepted += 1;
@@ -161,21 +163,21 @@ impl ClientTable<'_> {
     }
 
     /// Handles a message of a packet train.
-    fn take_train(&mut self, message: Message, length: usize, peer: SocketAddr, at: Option<i64>) {
+    fn take_train(&mut self, message: Message, peer: SocketAddr, received: &kernel::Received) {
         let number = match message {
             Message::Train(number) => number,
             Message::Ask(number) => {
                 if let Some(answer) = self.trains.answer(peer, number) {
                     // A client without an answer asks again.
-                    let _ = self.server.datagrams.send_to(&answer, peer);
+                    let _ = kernel::send_from(&self.server.datagrams, &answer, peer, received.to);
                 }
                 return;
             }
         };
         let now = std::time::Instant::now();
         let is_known = self.trains.has(peer) || self.knows(peer.ip());
-        if is_known && self.pays_for_train(length as u64, peer, now) {
-            let at = at.unwrap_or_else(clock::realtime);
+        if is_known && self.pays_for_train(received.length as u64, peer, now) {
+            let at = received.at.unwrap_or_else(clock::realtime);
             self.trains.push(peer, number, at, now);
         }
     }

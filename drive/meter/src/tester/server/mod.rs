@@ -34,10 +34,11 @@ use gigatcp_protocol::iperf3::Parameters;
 use socket2::SockRef;
 
 use super::admission::Admission;
-use super::listening::{listen, listen_mptcp, udp_socket, udp_stream};
+use super::listening::{listen, listen_mptcp, udp_socket};
 use super::outcome::{Interval, Outcome};
 use super::session::Render;
 use super::transactions::ServedTransactions;
+use crate::system::socket as kernel;
 use client_table::ClientTable;
 use reflector::Reflector;
 
@@ -219,7 +220,8 @@ impl Server {
                     let at = listener.local_addr().map_err(failed)?;
                     let datagrams = udp_socket(at).map_err(failed)?;
                     // Without it arrivals have the time at which they are read.
-                    let _ = crate::system::socket::stamp_arrivals(&datagrams);
+                    let _ = kernel::stamp_arrivals(&datagrams);
+                    let _ = kernel::pass_destinations(&datagrams);
                     let buffers = buffers(&listener).map_err(failed)?;
                     let nuttcp = match config.nuttcp {
                         Some(nuttcp) => listen_for_nuttcp(address, nuttcp)?,
@@ -264,9 +266,9 @@ impl Server {
         self.stamp.as_ref()?.local_addr().ok()
     }
 
-    /// Returns a UDP socket on the server's port that is connected to one peer.
-    fn udp_stream(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
-        udp_stream(self.datagrams.local_addr()?, peer)
+    /// The address that a datagram was sent to, at a port; if it is unknown, that of the server.
+    fn at_asked(&self, asked: Option<IpAddr>, port: u16) -> SocketAddr {
+        SocketAddr::new(asked.unwrap_or(self.at.ip()), port)
     }
 
     /// Serves until `stops` returns true, or one test is done with `one_off`. Running tests are

@@ -1,7 +1,7 @@
 //! Clients of nuttcp's protocol: requests, and data connections at separate ports.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 
 use gigatcp_protocol::nuttcp::parameters::Limits;
@@ -131,26 +131,28 @@ impl ClientTable<'_> {
     /// Passes arrivals at a data port to their test.
     pub(super) fn take_data(&mut self, port: Port) {
         for _ in 0..MAX_ARRIVALS {
-            let (peer, tcp) = match port.is_udp {
-                true => (self.ports.receive(port), None),
-                false => match self.ports.accept(port) {
-                    Some((stream, peer)) => (Some(peer), Some(stream)),
-                    None => (None, None),
-                },
+            let arrival = match port.is_udp {
+                true => {
+                    (self.ports.receive(port)).map(|datagram| (datagram.from, Err(datagram.to)))
+                }
+                false => (self.ports.accept(port)).map(|(stream, peer)| (Some(peer), Ok(stream))),
             };
-            let Some(peer) = peer else { return };
+            let Some((peer, arrival)) = arrival else {
+                return;
+            };
+            let Some(peer) = peer else { continue };
             let mut running = self.running.values_mut();
             let Some(running) = running.find(|test| test.address == peer.ip() && test.awaits(port))
             else {
                 continue;
             };
-            let socket = match tcp {
-                Some(stream) => {
+            let socket = match arrival {
+                Ok(stream) => {
                     let _ = stream.set_nonblocking(false);
                     Socket::Tcp(stream)
                 }
-                None => {
-                    let at = SocketAddr::new(self.server.at.ip(), port.number);
+                Err(asked) => {
+                    let at = self.server.at_asked(asked, port.number);
                     let Ok(socket) = udp_stream(at, peer) else {
                         continue;
                     };

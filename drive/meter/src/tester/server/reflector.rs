@@ -75,9 +75,11 @@ impl Reflector {
     /// Listens at a port.
     pub(super) fn bind(at: SocketAddr) -> io::Result<UdpSocket> {
         let socket = exclusive_udp_socket(at)?;
-        // Without them arrivals have the time at which they are read, and no TTL.
+        // Without them arrivals have the time at which they are read, no TTL, and answers come from
+        // the address that the route prefers.
         let _ = kernel::stamp_arrivals(&socket);
         let _ = kernel::pass_hop_limits(&socket);
+        let _ = kernel::pass_destinations(&socket);
         Ok(socket)
     }
 
@@ -125,7 +127,7 @@ impl Reflector {
             let ttl = received.hop_limit.unwrap_or(0);
             if is_within && stamp::reflect(packet, arrived, sent.unsigned_abs(), ttl) {
                 // An answer that the system refuses counts as lost.
-                let _ = self.socket.send_to(packet, peer);
+                let _ = kernel::send_from(&self.socket, packet, peer, received.to);
             }
         }
     }

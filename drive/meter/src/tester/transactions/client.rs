@@ -1,5 +1,6 @@
 //! A whole test of transactions as client.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -14,28 +15,33 @@ use serde_json::json;
 
 use super::super::client::{control_connection, random};
 use super::super::outcome::TestError;
+use super::super::rate_limit::TokenBucket;
 use super::super::request::Request;
 use super::super::samples;
 use super::super::wire::{Arrival, QUEUED_AFTER, STEP, Wire};
 use super::connection::{Connection, Messages, Progress};
 use super::outcome::{TransactionInterval, TransactionOutcome};
-use super::{CONTROL, EVENTS, add_reader, wait};
+use super::{CONTROL, EVENTS, add_reader, cpu_shares, wait};
 use crate::system::{clock, process};
 
-/// Maximum number of connections that are being established before a test of `tcp_rr`.
+/// Maximum number of connections that are being established before a test of `tcp_rr`, and of
+/// transactions that begin before events are handled.
 const MAX_OPENING: usize = 256;
 
 /// Descriptors of this process in addition to the connections.
 const OTHER_DESCRIPTORS: u64 = 32;
 
-/// Pause after a connection could not be opened (`tcp_crr`).
+/// Pause after a connection failed.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Progress of a test.
 #[derive(Clone, Copy, Debug)]
 pub enum Notice<'a> {
-    /// The server lets this client wait for its turn.
-    Queued,
+    /// The server lets this client wait for its turn, or has not answered for some time.
+    Queued {
+        /// Whether it has answered, so that it does queue.
+        has_answered: bool,
+    },
     /// An interval has ended.
     Interval(&'a TransactionInterval),
 }
@@ -52,7 +58,7 @@ pub fn run(
     stops: &dyn Fn() -> bool,
     report: &mut dyn FnMut(Notice<'_>),
 ) -> Result<TransactionOutcome, TestError> {
-    let mut test = Test::connect(request, transactions)?;
+    let mut test = Test::connect(request, transactions, stops)?;
     loop {
         while let Some(output) = test.client.poll_output() {
             if let ControlFlow::Break(cut_short) = test.handle_output(output, report)? {
@@ -67,6 +73,10 @@ pub fn run(
             };
         }
         test.step(report)?;
+        if test.cut_short.is_some() {
+            let cut_short = test.cut_short.take();
+            return Ok(test.outcome(cut_short));
+        }
     }
 }
 
@@ -81,9 +91,12 @@ struct Test<'a> {
     events: Events,
     messages: Messages,
     connections: Vec<Option<Connection>>,
-    /// Places without a connection, and the time from which one is opened (`tcp_crr`).
-    vacant: Vec<usize>,
-    retry_at: Option<Instant>,
+    /// Places without a transaction, and the time before which none begins: a connection failed, or
+    /// the rate is used up.
+    vacant: VecDeque<usize>,
+    resume_at: Option<Instant>,
+    /// The rate of all transactions, with headers.
+    limit: Option<TokenBucket>,
     /// Number of connections before the test: open, and being opened.
     opened: usize,
     opening: usize,
@@ -94,19 +107,24 @@ struct Test<'a> {
     /// Start of the transactions, with the CPU time then.
     started: Option<(Instant, [Duration; 2])>,
     is_over: bool,
+    /// Why it must end although the server may answer.
+    cut_short: Option<String>,
     last_response: Instant,
     last_error: Option<io::Error>,
     current: TransactionInterval,
     total: TransactionInterval,
-    intervals: Vec<TransactionInterval>,
     cpu: Cpu,
     peer: Option<Results>,
 }
 
 impl<'a> Test<'a> {
-    fn connect(request: &'a Request, transactions: Transactions) -> Result<Self, TestError> {
+    fn connect(
+        request: &'a Request,
+        transactions: Transactions,
+        stops: &dyn Fn() -> bool,
+    ) -> Result<Self, TestError> {
         allow_descriptors(transactions.flows)?;
-        let (wire, server) = control_connection(request)?;
+        let (wire, server) = control_connection(request, stops)?;
         let failed = |cause| TestError::Socket {
             action: "wait for many connections".into(),
             cause,
@@ -132,8 +150,9 @@ impl<'a> Test<'a> {
             poll,
             events: Events::with_capacity(EVENTS),
             connections: Vec::new(),
-            vacant: Vec::new(),
-            retry_at: None,
+            vacant: VecDeque::new(),
+            resume_at: None,
+            limit: request.parameters.bandwidth.map(TokenBucket::new),
             opened: 0,
             opening: 0,
             begun: now,
@@ -142,11 +161,11 @@ impl<'a> Test<'a> {
             has_reported_queue: false,
             started: None,
             is_over: false,
+            cut_short: None,
             last_response: now,
             last_error: None,
             current: TransactionInterval::default(),
             total: TransactionInterval::default(),
-            intervals: Vec::new(),
             cpu: Cpu::default(),
             peer: None,
         })
@@ -262,39 +281,50 @@ impl<'a> Test<'a> {
         self.last_response = now;
         self.begin_interval(Duration::ZERO);
         match self.transactions.mode {
-            Mode::TcpRr => {
-                self.opened_in = self.begun.elapsed();
-                for place in 0..self.connections.len() {
-                    let Some(connection) = &mut self.connections[place] else {
-                        continue;
-                    };
-                    if let Err(error) = connection.begin(&self.messages, Instant::now()) {
-                        self.lose(place, error);
-                    }
-                }
-            }
+            Mode::TcpRr => self.opened_in = self.begun.elapsed(),
             Mode::TcpCrr => {
-                self.connections
-                    .resize_with(self.transactions.flows as usize, || None);
-                self.vacant = (0..self.connections.len()).rev().collect();
-                self.reopen();
+                let flows = self.transactions.flows as usize;
+                self.connections.resize_with(flows, || None);
             }
         }
+        self.vacant = (0..self.connections.len()).collect();
+        self.resume();
         Ok(())
     }
 
-    /// Opens a connection at each vacant place (`tcp_crr`).
-    fn reopen(&mut self) {
-        if self.retry_at.is_some_and(|at| Instant::now() < at) {
-            return;
-        }
-        self.retry_at = None;
-        while let Some(place) = self.vacant.pop() {
-            if let Err(error) = self.open(place) {
-                self.vacant.push(place);
-                self.fail(error);
+    /// Begins transactions at vacant places, as far as the rate allows, and not so many that answers
+    /// and the user wait.
+    fn resume(&mut self) {
+        for _ in 0..MAX_OPENING.min(self.vacant.len()) {
+            let now = Instant::now();
+            let is_early = |at: &Instant| now < *at;
+            if self.resume_at.filter(is_early).is_some() {
                 return;
             }
+            self.resume_at = None;
+            if let Some(limit) = &self.limit {
+                let debt = limit.debt(now);
+                if !debt.is_zero() {
+                    self.resume_at = Some(now + debt);
+                    return;
+                }
+                limit.pay(super::cost(&self.transactions), now);
+            }
+            let Some(place) = self.vacant.pop_front() else {
+                return;
+            };
+            if let Err(error) = self.begin(place, now) {
+                self.lose(place, error);
+            }
+        }
+    }
+
+    /// Begins a transaction at a place.
+    fn begin(&mut self, place: usize, now: Instant) -> io::Result<()> {
+        match (self.transactions.mode, &mut self.connections[place]) {
+            (Mode::TcpRr, Some(connection)) => connection.begin(&self.messages, now),
+            (Mode::TcpRr, None) => Ok(()),
+            (Mode::TcpCrr, _) => self.open(place),
         }
     }
 
@@ -303,7 +333,7 @@ impl<'a> Test<'a> {
         self.current.failed += 1;
         self.total.failed += 1;
         self.last_error = Some(error);
-        self.retry_at = Some(Instant::now() + RETRY);
+        self.resume_at = Some(Instant::now() + RETRY);
     }
 
     /// Waits for events, and handles them.
@@ -311,10 +341,8 @@ impl<'a> Test<'a> {
         let now = Instant::now();
         let protocol = self.client.poll_timeout().map(|at| self.wire.instant(at));
         let interval = self.interval_end();
-        let due = [protocol, interval, self.retry_at]
-            .into_iter()
-            .flatten()
-            .min();
+        let resume = self.resume_at.or((!self.vacant.is_empty()).then_some(now));
+        let due = [protocol, interval, resume].into_iter().flatten().min();
         let longest = due.map_or(STEP, |due| due.saturating_duration_since(now).min(STEP));
         wait(&mut self.poll, &mut self.events, longest).map_err(|cause| TestError::Socket {
             action: "wait for many connections".into(),
@@ -334,7 +362,7 @@ impl<'a> Test<'a> {
             None => Ok(()),
             Some(_) if self.is_over => Ok(()),
             Some(_) => {
-                self.reopen();
+                self.resume();
                 self.handle_time(report)
             }
         }
@@ -355,7 +383,8 @@ impl<'a> Test<'a> {
         let waited = self.begun.elapsed();
         if self.client.is_queued() && waited > QUEUED_AFTER && !self.has_reported_queue {
             self.has_reported_queue = true;
-            report(Notice::Queued);
+            let has_answered = !self.client.is_unanswered();
+            report(Notice::Queued { has_answered });
         }
         let timeout = self.request.connect_timeout;
         if self.client.is_unanswered() && waited > timeout {
@@ -379,17 +408,12 @@ impl<'a> Test<'a> {
             Ok(Progress::Completed) => {
                 let now = Instant::now();
                 let latency = connection.age(now);
-                let failed = match self.transactions.mode {
-                    Mode::TcpRr => connection.begin(&self.messages, now).err(),
-                    Mode::TcpCrr => {
-                        self.connections[place] = None;
-                        self.open(place).err()
-                    }
-                };
-                self.count(latency, now);
-                if let Some(error) = failed {
-                    self.lose(place, error);
+                if self.transactions.mode == Mode::TcpCrr {
+                    self.connections[place] = None;
                 }
+                self.vacant.push_back(place);
+                self.resume();
+                self.count(latency, now);
             }
             Err(cause) if self.started.is_none() => {
                 let to = self.server;
@@ -405,7 +429,7 @@ impl<'a> Test<'a> {
     fn lose(&mut self, place: usize, error: io::Error) {
         self.connections[place] = None;
         if self.transactions.mode == Mode::TcpCrr {
-            self.vacant.push(place);
+            self.vacant.push_back(place);
         } else {
             self.opened = self.opened.saturating_sub(1);
         }
@@ -437,21 +461,25 @@ impl<'a> Test<'a> {
             self.client.end_test(self.wire.now());
         } else if is_silent {
             self.abort(report);
-            return Err(TestError::Silent { timeout });
+            let silent = TestError::Silent { timeout };
+            if self.total.count == 0 {
+                return Err(silent);
+            }
+            self.cut_short = Some(silent.to_string());
         }
         Ok(())
     }
 
     fn begin_interval(&mut self, start: Duration) {
         let omit = Duration::from_secs(self.request.parameters.omit.into());
+        if self.current.omitted {
+            self.total.start = start;
+        }
         self.current = TransactionInterval {
             start,
             omitted: start < omit,
             ..TransactionInterval::default()
         };
-        if !self.current.omitted && self.intervals.iter().all(|interval| interval.omitted) {
-            self.total.start = start;
-        }
     }
 
     /// The end of the current interval: a report, the end of the omitted time, or of the test.
@@ -477,7 +505,6 @@ impl<'a> Test<'a> {
         let end = start.elapsed();
         self.current.end = end;
         report(Notice::Interval(&self.current));
-        self.intervals.push(std::mem::take(&mut self.current));
         self.begin_interval(end);
     }
 
@@ -492,17 +519,10 @@ impl<'a> Test<'a> {
             self.end_interval(report);
         }
         self.is_over = true;
-        let (user, system) = clock::thread_split();
-        let percent = |now: Duration, before: Duration| {
-            100.0 * (now - before).as_secs_f64() / elapsed.as_secs_f64().max(1e-9)
-        };
-        let (user, system) = (percent(user, before[0]), percent(system, before[1]));
-        self.cpu = Cpu {
-            total: user + system,
-            user,
-            system,
-        };
+        self.cpu = cpu_shares(elapsed, before);
         self.connections.clear();
+        self.vacant.clear();
+        self.resume_at = None;
     }
 
     /// Ends the test, and notifies the server.
@@ -524,7 +544,6 @@ impl<'a> Test<'a> {
             port: self.request.port,
             transactions: self.transactions,
             total: self.total,
-            intervals: self.intervals,
             opened_in: self.opened_in,
             cpu: self.cpu,
             server_cpu: peer.map(|peer| peer.cpu),

@@ -21,9 +21,12 @@ mod outcome;
 pub(super) mod server;
 
 use std::io;
+use std::time::Duration;
 
+use gigatcp_protocol::iperf3::{Cpu, Mode, Transactions};
 use mio::{Poll, Token};
 
+use crate::system::clock;
 use crate::system::fd::AsFd;
 
 pub use client::{Notice, run};
@@ -37,6 +40,36 @@ const EVENTS: usize = 1024;
 
 /// Bytes of the buffer that all connections of a test read into.
 const SCRATCH: usize = 64 << 10;
+
+/// Bytes that a message costs in addition to its payload: headers of a segment and of its
+/// acknowledgment.
+const MESSAGE: u64 = 2 * 60;
+
+/// Bytes that a connection costs: four segments without data.
+const CONNECTION: u64 = 4 * 60;
+
+/// Bytes that a transaction costs under a rate.
+fn cost(transactions: &Transactions) -> u64 {
+    let connection = match transactions.mode {
+        Mode::TcpRr => 0,
+        Mode::TcpCrr => CONNECTION,
+    };
+    connection + 2 * MESSAGE + u64::from(transactions.request) + u64::from(transactions.response)
+}
+
+/// CPU time of this thread since it was `before`, in percent of the time elapsed.
+fn cpu_shares(elapsed: Duration, before: [Duration; 2]) -> Cpu {
+    let (user, system) = clock::thread_split();
+    let percent = |now: Duration, before: Duration| {
+        100.0 * (now - before).as_secs_f64() / elapsed.as_secs_f64().max(1e-9)
+    };
+    let (user, system) = (percent(user, before[0]), percent(system, before[1]));
+    Cpu {
+        total: user + system,
+        user,
+        system,
+    }
+}
 
 /// Adds a descriptor that is read when it is ready.
 fn add_reader(poll: &Poll, descriptor: &impl AsFd, token: Token) -> io::Result<()> {
@@ -56,7 +89,7 @@ fn add_reader(poll: &Poll, descriptor: &impl AsFd, token: Token) -> io::Result<(
 }
 
 /// Waits for events; an interruption is none.
-fn wait(poll: &mut Poll, events: &mut mio::Events, longest: std::time::Duration) -> io::Result<()> {
+fn wait(poll: &mut Poll, events: &mut mio::Events, longest: Duration) -> io::Result<()> {
     match poll.poll(events, Some(longest)) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {
             events.clear();

@@ -54,8 +54,6 @@ pub struct TransactionOutcome {
     pub transactions: Transactions,
     /// All transactions that count: without those of the omitted time.
     pub total: TransactionInterval,
-    /// The intervals.
-    pub intervals: Vec<TransactionInterval>,
     /// Time until all connections existed (`tcp_rr`).
     pub opened_in: Duration,
     /// CPU time of the test's thread at this end.

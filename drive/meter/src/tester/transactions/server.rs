@@ -21,7 +21,7 @@ use super::super::socket::Socket;
 use super::super::wire::{Arrival, STEP};
 use super::flow::{Flow, Messages};
 use super::outcome::ServedTransactions;
-use super::{CONTROL, EVENTS, add_reader, wait};
+use super::{CONNECTION, CONTROL, EVENTS, MESSAGE, add_reader, cpu_shares, wait};
 use crate::system::clock;
 
 /// Token of the connections that have arrived.
@@ -29,13 +29,6 @@ const ARRIVALS: Token = Token(usize::MAX - 1);
 
 /// Maximum number of turns of connections before the control connection has its own.
 const TURNS: usize = 1024;
-
-/// Bytes that a message costs in addition to its payload, under a total rate: headers of a segment
-/// and of its acknowledgment.
-const MESSAGE: u64 = 2 * 60;
-
-/// Bytes that a connection costs under a total rate: four segments without data.
-const CONNECTION: u64 = 4 * 60;
 
 /// Time of debt above which connections wait, under a total rate.
 const SLACK: Duration = Duration::from_millis(1);
@@ -200,16 +193,7 @@ impl Responder {
             return;
         };
         self.measured = start.elapsed();
-        let (user, system) = clock::thread_split();
-        let percent = |now: Duration, before: Duration| {
-            100.0 * (now - before).as_secs_f64() / self.measured.as_secs_f64().max(1e-9)
-        };
-        let (user, system) = (percent(user, before[0]), percent(system, before[1]));
-        self.cpu = Cpu {
-            total: user + system,
-            user,
-            system,
-        };
+        self.cpu = cpu_shares(self.measured, before);
     }
 
     /// Why the test must end now.

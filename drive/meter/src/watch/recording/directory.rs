@@ -78,6 +78,7 @@ impl Directory {
             Err(TryLockError::WouldBlock) => return Err(Refused::Taken),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
+        try_to_write(place)?;
         let place = place.to_owned();
         Ok(Self { place, lock })
     }
@@ -107,6 +108,22 @@ impl Directory {
         }
         Ok(file)
     }
+}
+
+/// Writes a page to the directory and removes it: an error now is seen, one after a night is not.
+fn try_to_write(place: &Path) -> io::Result<()> {
+    let trial = place.join(format!("{BEGIN}trial"));
+    // Of a recorder that was killed.
+    let _ = fs::remove_file(&trial);
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&trial);
+    let written = file?.write_all(&[0; 4096]);
+    fs::remove_file(&trial)?;
+    written
 }
 
 /// The files of a directory with their numbers, the oldest first.

@@ -3,6 +3,7 @@
 //! Files are read twice: for the bytes that each connection moved, and for the accounts of the largest
 //! ones. So memory is bounded by the number of connections, not by that of their readings.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
@@ -158,7 +159,17 @@ impl Recording {
             .into_values()
             .filter_map(Read::explained)
             .collect();
-        connections.sort_by_key(|connection| std::cmp::Reverse(connection.diagnosis.delivered));
+        // Of the two ends of a connection, the sender knows more.
+        connections.sort_by_key(|connection| {
+            let Recorded { local, peer, .. } = *connection;
+            let is_receiver = connection.role == End::Receiver;
+            (
+                Reverse(connection.diagnosis.delivered),
+                is_receiver,
+                local,
+                peer,
+            )
+        });
         Ok(Selection {
             connections,
             more,

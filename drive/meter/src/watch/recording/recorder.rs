@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -71,7 +72,10 @@ impl Cost {
 
     /// CPU time as a part of one core.
     pub fn cpu_share(&self) -> f64 {
-        self.cpu.as_secs_f64() / self.time.as_secs_f64().max(1e-9)
+        if self.time.is_zero() {
+            return 0.0;
+        }
+        self.cpu.as_secs_f64() / self.time.as_secs_f64()
     }
 }
 
@@ -384,6 +388,12 @@ impl Output {
         let (Some(file), Some(part)) = (&mut self.file, self.writer.part()) else {
             return Ok(Bytes::ZERO);
         };
+        if file.metadata()?.nlink() == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "its file was removed",
+            ));
+        }
         file.write_all(&part)?;
         let written = Bytes::new(part.len() as u64);
         self.file_size += written;

@@ -326,3 +326,19 @@ fn killed_recorder_leaves_a_file_and_the_next_one_begins_another() {
     assert_eq!(moved(&selection), Some((39 * 20_000, 39)));
     assert_eq!(selection.damaged, [place.join("watch-00000001.gigatcp")]);
 }
+
+#[test]
+fn directory_that_cannot_be_written_is_refused_at_once_and_one_that_is_removed_is_an_error() {
+    let read_only = Recorder::open("/proc/self".as_ref(), Duration::from_secs(1), at(1));
+    assert!(
+        matches!(read_only, Err(Refused::System(_))),
+        "{read_only:?}"
+    );
+    let mut test = Test::new();
+    test.sample(20_000, 2, wall(2));
+    fs::remove_dir_all(test.folder.path().join("recording")).unwrap();
+    test.watch.sample(at(30)).unwrap();
+    let sampled = test.recorder.sample(&test.watch, at(30), wall(30));
+    let error = sampled.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}

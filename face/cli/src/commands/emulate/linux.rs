@@ -37,6 +37,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets of 1500 octets that wait in a device before it drops.
 const DEVICE_QUEUE: u32 = 10_000;
 
+/// Removes what killed paths have left, and reports it.
+pub(super) fn clean() -> Result<Outcome, Failure> {
+    let sockets = runtime::remove_orphans();
+    let uplinks = uplink::undo_orphans();
+    let text = match (sockets, uplinks) {
+        (0, 0) => "nothing is left of killed paths of this user".to_owned(),
+        _ => format!(
+            "removed {} and {} of killed paths",
+            counted(sockets, "socket"),
+            counted(uplinks, "uplink")
+        ),
+    };
+    output::print(&text)?;
+    Ok(Outcome::Done)
+}
+
 /// Runs the command over the path.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // First of all, or everything would be said by two processes.

@@ -85,9 +85,11 @@ pub(super) fn files(extension: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes the sockets of paths that were killed.
-pub(super) fn remove_orphans() {
+/// Removes the sockets of paths that were killed; returns how many.
+pub(super) fn remove_orphans() -> u64 {
+    let before = files(ENDING).len();
     drop(running());
+    before.saturating_sub(files(ENDING).len()) as u64
 }
 
 fn place(folder: PathBuf, name: &str) -> PathBuf {

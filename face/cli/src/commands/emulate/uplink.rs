@@ -164,8 +164,10 @@ fn names(interface: &str) -> Result<Names, Failure> {
 /// Extension of the file with the commands that undo an uplink.
 const UNDO: &str = "undo";
 
-/// Undoes the uplinks of this network namespace whose processes were all killed, shells included.
-pub(super) fn undo_orphans() {
+/// Undoes the uplinks of this network namespace whose processes were all killed, shells included;
+/// returns how many.
+pub(super) fn undo_orphans() -> u64 {
+    let mut undone = 0;
     for place in runtime::files(UNDO) {
         let orphan = OpenOptions::new().read(true).open(&place);
         // The process and its shell hold a lock while one of them runs.
@@ -177,8 +179,11 @@ pub(super) fn undo_orphans() {
                 .stdin(Stdio::null())
                 .stderr(Stdio::null())
                 .status();
+            // The script ends with the removal of its file.
+            undone += u64::from(!place.exists());
         }
     }
+    undone
 }
 
 /// Returns the commands that undo an uplink, if it is in the network namespace that runs them, and

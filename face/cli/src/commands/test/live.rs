@@ -18,6 +18,19 @@ pub(super) struct Live<'a> {
     has_line: bool,
 }
 
+/// Says that the server makes this client wait, or is silent.
+pub(super) fn say_queued(request: &Request, has_answered: bool) {
+    let why = if has_answered {
+        "which serves others"
+    } else {
+        "which has not answered: it may serve others"
+    };
+    output::say(&format!(
+        "waiting for {}:{}, {why}",
+        request.host, request.port
+    ));
+}
+
 impl<'a> Live<'a> {
     pub(super) fn new(arguments: &'a Arguments, request: &'a Request) -> Self {
         Self {
@@ -33,10 +46,7 @@ impl<'a> Live<'a> {
     /// reports them.
     pub(super) fn show(&mut self, progress: Progress<'_>) {
         match progress {
-            Progress::Queued => {
-                let (host, port) = (&self.request.host, self.request.port);
-                output::say(&format!("waiting for {host}:{port}, which serves others"));
-            }
+            Progress::Queued { has_answered } => say_queued(self.request, has_answered),
             Progress::Started(begun) => {
                 self.start(begun);
                 self.begun = Some(begun.clone());

@@ -4,7 +4,9 @@ use std::time;
 
 use gigatcp_meter::tester::auth;
 use gigatcp_meter::tester::{Ndt7Url, PingSet, Protocol, Request, TestError};
-use gigatcp_protocol::iperf3::{ClientFailure, Direction, MAX_FLOWS, Mode, Parameters, Transport};
+use gigatcp_protocol::iperf3::{
+    ClientFailure, Direction, ErrorCode, MAX_FLOWS, Mode, Parameters, Transport,
+};
 use gigatcp_theory::responsiveness::MAX_CONNECTIONS;
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -493,6 +495,10 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
             "the server sets -C too: on {host}, `sysctl net.ipv4.tcp_allowed_congestion_control` \
              lists what it may set without root"
         )),
+        TestError::Protocol(ClientFailure::ServerError {
+            code: ErrorCode::TOTAL_RATE,
+            ..
+        }) => failure.hint("the server limits the rate of its tests: request one, as in -b 10M"),
         TestError::Protocol(ClientFailure::Violation(_)) => failure.hint(format!(
             "does port {port} of {host} belong to an iperf3 server?"
         )),
@@ -525,8 +531,6 @@ fn refused_control(failure: Failure, name: &str, cause: &std::io::Error) -> Fail
 
 #[cfg(test)]
 mod tests {
-    use gigatcp_protocol::iperf3::ErrorCode;
-
     use super::*;
 
     #[test]

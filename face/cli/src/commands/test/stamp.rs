@@ -1,10 +1,11 @@
 //! One-way delays against a reflector of STAMP, as text and JSON (`--mode stamp`).
 
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use gigatcp_meter::tester::stamp::{self, StampOutcome};
-use gigatcp_meter::tester::{OneWayDelay, Request, Role, TestError};
+use gigatcp_meter::tester::{MAX_STAMP_RATE, OneWayDelay, Request, Role, TestError};
 use gigatcp_report::number;
 use gigatcp_report::why::answer::labeled;
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ pub(super) fn run(
     };
     match arguments.format {
         Format::Json => output::print_json(&value(&measured))?,
-        _ => output::print(&text(&measured))?,
+        _ => output::print(&text(&measured, interval))?,
     }
     Ok(match interrupt.signal() {
         Some(signal) => Outcome::Interrupted(signal),
@@ -58,12 +59,12 @@ fn failed(
 ) -> Result<Outcome, Failure> {
     let failure = match (error, interrupt.signal()) {
         (TestError::Stopped, Some(signal)) => return Ok(Outcome::Interrupted(signal)),
-        (TestError::NoAnswer { to, .. }, _) => Failure::new(format!("{to} reflected no packet"))
-            .effect("nothing was measured")
-            .hint(format!(
-                "`gigatcp server --stamp` on {} reflects; or name another reflector's port with --port",
-                request.host
-            )),
+        (TestError::NoAnswer { to, .. }, _) => {
+            no_reflector(request, format!("{to} reflected no packet"))
+        }
+        (TestError::Connect { to, cause }, _) if cause.kind() == ErrorKind::ConnectionRefused => {
+            no_reflector(request, format!("the UDP port of {to} is closed"))
+        }
         _ => request::failure(request, error),
     };
     if arguments.format != Format::Json {
@@ -74,8 +75,15 @@ fn failed(
     Ok(Outcome::Missed)
 }
 
+fn no_reflector(request: &Request, text: String) -> Failure {
+    let host = &request.host;
+    Failure::new(text).effect("nothing was measured").hint(format!(
+        "`gigatcp server --stamp` on {host} reflects; or name another reflector's port with --port"
+    ))
+}
+
 /// Returns the answer.
-fn text(measured: &StampOutcome) -> String {
+fn text(measured: &StampOutcome, interval: Duration) -> String {
     let lost = measured.sent - measured.received;
     let mut text = format!(
         "STAMP to {}:{}, {} of {} bytes: {:.1} % lost, RTT {}\n",
@@ -94,7 +102,7 @@ fn text(measured: &StampOutcome) -> String {
             text.push_str(&labeled("Delay", &native::delay_facts(role, delay)));
         }
     }
-    text.push_str(&labeled("Packets", &packets_text(measured)));
+    text.push_str(&labeled("Packets", &packets_text(measured, interval)));
     text.push_str(&labeled("Clocks", &clocks_text(measured)));
     text
 }
@@ -111,13 +119,14 @@ fn rtt_text(measured: &StampOutcome) -> String {
     format!("p50 {:.3}, p99 {:.3}, max {max:.3} ms", ms(0.5), ms(0.99))
 }
 
-fn packets_text(measured: &StampOutcome) -> String {
+fn packets_text(measured: &StampOutcome, interval: Duration) -> String {
+    let is_lossy = measured.received < measured.sent;
     let mut text = format!("{} lost", measured.sent - measured.received);
     match measured.lost_there_and_back {
         Some([there, back]) => {
             let _ = write!(text, " ({there} towards the reflector, {back} from it)");
         }
-        None if measured.received < measured.sent => {
+        None if is_lossy => {
             text.push_str(" (the reflector is stateless, so the direction is unknown)");
         }
         None => {}
@@ -129,6 +138,12 @@ fn packets_text(measured: &StampOutcome) -> String {
     );
     if let Some(ttl) = measured.ttl {
         let _ = write!(text, "; TTL {ttl} at the reflector");
+    }
+    if is_lossy && interval < Duration::from_secs(1) / MAX_STAMP_RATE {
+        let _ = write!(
+            text,
+            "; these were more than the {MAX_STAMP_RATE} a second that `gigatcp server` reflects"
+        );
     }
     text
 }

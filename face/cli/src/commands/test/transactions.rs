@@ -12,7 +12,7 @@ use gigatcp_units::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::settings::Settings;
-use super::{Arguments, Format, native, request};
+use super::{Arguments, Format, live, native, request};
 use crate::commands::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -40,12 +40,17 @@ pub(super) fn run(
     let mut progress = Progress::new(arguments, request);
     let measured = transactions::run(request, wanted, &stops, &mut |notice| progress.show(notice));
     progress.clear();
+    let intervals = progress.intervals;
     let measured = match measured {
         Ok(measured) => measured,
         Err(error) => return failed(arguments, request, &error, &interrupt),
     };
     match arguments.format {
-        Format::Json => output::print_json(&value(&measured))?,
+        Format::Json => {
+            let mut value = value(&measured);
+            value["intervals"] = intervals.into();
+            output::print_json(&value)?;
+        }
         Format::JsonLines => output::print(&line("end", value(&measured)))?,
         _ => output::print(&text(&measured))?,
     }
@@ -63,6 +68,11 @@ fn wanted(arguments: &Arguments, settings: &Settings, mode: Mode) -> Result<Tran
     let request::Streams::Count(flows) = arguments.parallel else {
         return Err(Failure::new("-P auto is for streams").effect("nothing was measured"));
     };
+    if flows > mode.max_flows() {
+        let (name, most) = (mode.name(), mode.max_flows());
+        let text = format!("-P {flows}: --mode {name} has at most {most} flows");
+        return Err(Failure::new(text).effect("nothing was measured"));
+    }
     Ok(Transactions {
         mode,
         flows,
@@ -88,6 +98,8 @@ struct Progress<'a> {
     request: &'a Request,
     is_terminal: bool,
     has_line: bool,
+    /// Ended intervals, of `--format json`.
+    intervals: Vec<Value>,
 }
 
 impl<'a> Progress<'a> {
@@ -97,17 +109,20 @@ impl<'a> Progress<'a> {
             request,
             is_terminal: output::draws_progress(),
             has_line: false,
+            intervals: Vec::new(),
         }
     }
 
     fn show(&mut self, notice: Notice<'_>) {
         let interval = match notice {
-            Notice::Queued => {
-                let (host, port) = (&self.request.host, self.request.port);
-                return output::say(&format!("waiting for {host}:{port}, which serves others"));
+            Notice::Queued { has_answered } => {
+                return live::say_queued(self.request, has_answered);
             }
             Notice::Interval(interval) => interval,
         };
+        if self.arguments.format == Format::Json {
+            self.intervals.push(interval_value(interval));
+        }
         if self.arguments.format == Format::JsonLines {
             // The output at the end fails as well, and reports it.
             let _ = output::print(&line("interval", interval_value(interval)));
@@ -116,7 +131,7 @@ impl<'a> Progress<'a> {
             eprint!(
                 "\r\x1b[K{:4.0} s{omitted}  {} transactions/s, {}",
                 interval.end.as_secs_f64(),
-                number::grouped(interval.rate() as u64),
+                rate_text(interval),
                 percentiles(interval)
             );
             self.has_line = true;
@@ -171,12 +186,13 @@ fn text(measured: &TransactionOutcome) -> String {
         measured.host,
         measured.port,
         number::counted(wanted.flows.into(), "flow"),
-        number::grouped(total.rate().round() as u64),
+        rate_text(total),
     );
     text.push_str(&labeled("Latency", &latency_text(total)));
     let sizes = format!(
-        "requests of {} bytes, responses of {}",
-        wanted.request, wanted.response
+        "requests of {}, responses of {}",
+        number::counted(wanted.request.into(), "byte"),
+        number::counted(wanted.response.into(), "byte")
     );
     let details = match wanted.mode {
         Mode::TcpRr => format!(
@@ -194,6 +210,14 @@ fn text(measured: &TransactionOutcome) -> String {
     }
     text.push_str(&labeled("CPU", &cpu_text(measured)));
     text
+}
+
+/// Transactions per second; a slow path has fewer than one.
+fn rate_text(interval: &TransactionInterval) -> String {
+    match interval.rate() {
+        rate if rate < 100.0 => format!("{rate:.1}"),
+        rate => number::grouped(rate.round() as u64),
+    }
 }
 
 /// `p50 61.20, p90 64.00, p99 80.10, p99.9 120.30, maximum 340.00 ms`.
@@ -273,7 +297,6 @@ fn value(measured: &TransactionOutcome) -> Value {
         "response_bytes": wanted.response,
         "opened_in_s": measured.opened_in.as_secs_f64(),
         "total": interval_value(&measured.total),
-        "intervals": measured.intervals.iter().map(interval_value).collect::<Vec<_>>(),
         "cpu": cpu(measured.cpu),
         "server_cpu": measured.server_cpu.map(cpu),
         "server_responses": measured.responses,

@@ -16,6 +16,9 @@ use crate::output::{self, counted};
 /// Time between two lines about the cost, where no table is refreshed.
 const LINE_EVERY: Duration = Duration::from_secs(3600);
 
+/// Time of a recording from which the bytes of a day are extrapolated.
+const MIN_FOR_DAY: Duration = Duration::from_secs(60);
+
 /// A recording in progress.
 pub(super) struct Recording {
     place: PathBuf,
@@ -76,6 +79,13 @@ impl Recording {
 
     /// Writes what waits, and prints the cost.
     pub fn finish(self, watch: &Watch) -> Result<(), Failure> {
+        if self.fails {
+            let text = format!(
+                "the last samples are not recorded in {}",
+                self.place.display()
+            );
+            return Err(Failure::new(text).effect("what was written before them is kept"));
+        }
         let failed = |error| Failure::io(&format!("record in {}", self.place.display()), &error);
         let cost = self.recorder.finish(watch).map_err(failed)?;
         output::say(&line("recorded to", &self.place, &cost));
@@ -84,13 +94,18 @@ impl Recording {
 }
 
 fn line(verb: &str, place: &Path, cost: &Cost) -> String {
+    // The first samples, with the names of all connections, are not as those of a day.
+    let per_day = if cost.time < MIN_FOR_DAY {
+        String::new()
+    } else {
+        format!(" ({} a day)", human_bytes(cost.bytes_per_day()))
+    };
     format!(
-        "{verb} {}: {}, {} in {} ({} a day), {:.1} % of a core",
+        "{verb} {}: {}, {} in {}{per_day}, {:.1} % of a core",
         place.display(),
         counted(cost.connections, "connection"),
         human_bytes(cost.written),
         human_duration(cost.time),
-        human_bytes(cost.bytes_per_day()),
         cost.cpu_share() * 100.0
     )
 }
