@@ -32,13 +32,17 @@ pub(super) fn load(scenario: &mut Scenario) -> Result<Loaded, LiveError> {
     Ok(loaded)
 }
 
+/// This build loads none.
+#[cfg(not(feature = "bpf"))]
+pub(super) struct Loaded;
+
 /// Refuses what this build cannot load.
 #[cfg(not(feature = "bpf"))]
-pub(super) fn load(scenario: &mut Scenario) -> Result<(), LiveError> {
+pub(super) fn load(scenario: &mut Scenario) -> Result<Loaded, LiveError> {
     let mut controls = scenario.flows.iter().map(|flow| &flow.congestion);
     let object = controls.find(|control| matches!(control, Control::Bpf { .. }));
     match object {
         Some(control) => Err(LiveError::Bpf(control.name().to_owned())),
-        None => Ok(()),
+        None => Ok(Loaded),
     }
 }
