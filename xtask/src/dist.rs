@@ -251,6 +251,9 @@ fn pack_rpm(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     succeed(build)
 }
 
+/// C libraries that the wheel runs with: glibc 2.28 and later, of 2018. zig links against them.
+const WHEEL_PLATFORM: &str = "manylinux_2_28";
+
 /// Builds the wheel of the Python module, with the program among its scripts.
 fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let Some(python) = python::interpreter() else {
@@ -259,11 +262,22 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     };
     let parts = packages.join("wheel");
     let mut build = Command::new(python.with_file_name("maturin"));
-    build.args(["build", "--quiet", "--release", "--manifest-path"]);
+    build.args([
+        "build",
+        "--quiet",
+        "--release",
+        "--strip",
+        "--manifest-path",
+    ]);
     build.arg("face/py/Cargo.toml").arg("--out").arg(&parts);
+    build.args(["--zig", "--compatibility", WHEEL_PLATFORM]);
     build.args(["--target", machine.triple]);
-    machine.link(&mut build);
-    build.current_dir(top());
+    // maturin finds the zig of the environment by its path.
+    let tools = python.parent().map(Path::to_path_buf);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(tools.into_iter().chain(std::env::split_paths(&path)))
+        .map_err(|error| Failed::Usage(format!("PATH cannot be extended: {error}")))?;
+    build.env("PATH", path).current_dir(top());
     succeed(build)?;
     let tool = |words: &[&str], file: &Path, to: &Path| {
         let mut command = Command::new(python.with_file_name("wheel"));

@@ -34,11 +34,11 @@
 mod api;
 mod bench;
 mod bench_live;
+mod book;
 mod ci;
 mod controls_table;
 mod debian;
 mod dist;
-mod docs;
 mod duel;
 mod files;
 mod fink_today;

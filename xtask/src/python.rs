@@ -14,7 +14,7 @@ use crate::process::{self, cargo, run_lines, spelled};
 use crate::{Failed, top};
 
 /// Packages for the tests. Tests skip, with a reason, if one is missing.
-const NEEDS: &str = "maturin>=1.16,<2 wheel pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat \
+const NEEDS: &str = "maturin>=1.16,<2 ziglang wheel pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat \
                      ipykernel mypy";
 
 /// Additional packages for executors.

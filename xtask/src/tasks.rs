@@ -3,7 +3,7 @@
 //! The usage serves both `--help` and the check of arguments.
 
 use crate::{
-    Failed, api, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
+    Failed, api, bench, bench_live, book, ci, controls_table, dist, duel, fink_today, fuzz, grade,
     ledger, live, page, pictures, proof, python, record_doc, release, swarm, tidy,
 };
 
@@ -39,7 +39,7 @@ pub const TASKS: [Task; 23] = [
     task("grade", grade::run),
     task("proof", proof::run),
     task("python", python::run),
-    task("docs", |_| docs::run()),
+    task("book", |_| book::run()),
     task("page", page::run),
     task("pictures", |_| pictures::run()),
     task("dist", dist::run),

@@ -152,7 +152,8 @@ fn check_labels(levels: &[Level], place: Range<usize>) -> Result<(), TextError> 
     let twice = labels.windows(2).find(|pair| pair[0] == pair[1]);
     let Some(twice) = twice else { return Ok(()) };
     let why = "two levels have this name";
-    let hint = "each level once, or names of their own, as in `small: 64 KiB`";
+    let hint = "each level once, or names of their own, as in `small: 64 KiB`; a value with commas \
+                stands in quotes";
     Err(TextError::new(twice[0], place, why, hint))
 }
 

@@ -78,7 +78,7 @@ fn numbers_of_controls_in_documents_and_list_are_those_of_the_registry() {
     for (text, before, after) in [
         (read("README.md"), "any of ", " congestion controls"),
         (
-            read("docs/guide/status.md"),
+            read("docs/status.md"),
             "| congestion controls | ",
             " (`gigatcp",
         ),

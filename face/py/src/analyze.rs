@@ -314,7 +314,17 @@ impl Analysis {
 
 fn unreadable(error: &Error) -> PyErr {
     let hint = "pcap, pcapng or printed packets; plain, gzip or zstd";
-    failed(error, "nothing was analyzed", hint)
+    let mut what = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let said = error.to_string();
+        // Some messages already contain their cause.
+        if !what.ends_with(&said) {
+            what.push_str(&format!(": {said}"));
+        }
+        cause = error.source();
+    }
+    failed(what, "nothing was analyzed", hint)
 }
 
 /// Packets, column by column.

@@ -59,6 +59,8 @@ def test_a_file_that_is_no_capture_is_named(tmp_path: Path) -> None:
     file.write_text("nothing")
     with pytest.raises(gigatcp.Error, match="no.pcap"):
         gigatcp.analyze(file)
+    with pytest.raises(gigatcp.Error, match="missing.pcap: No such file"):
+        gigatcp.analyze(tmp_path / "missing.pcap")
 
 
 def test_a_notebook_shows_answers_evidence_and_tables(capture: Path) -> None:

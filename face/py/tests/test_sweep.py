@@ -124,6 +124,8 @@ def test_ray_gives_the_same_rows_and_counts_a_worker_that_dies(
     from gigatcp.ray import RayExecutor
 
     monkeypatch.setenv("GIGATCP_TEST_MARK", str(tmp_path / "mark"))
+    # Workers import `dies_once` from here.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     with RayExecutor() as executor:
         check(small, executor, tmp_path / "rows", in_process)
         result = _sweep.run_on(native(small, tmp_path), executor, dies_once)

@@ -21,3 +21,22 @@ fn a_packet_list_is_analyzed_as_a_capture() {
     assert_eq!(diagnosis.duration.as_micros(), 16_850);
     assert_eq!(diagnosis.contradiction(), None);
 }
+
+/// tshark shows no header of a segment whose payload it dissects.
+#[test]
+fn a_packet_list_whose_data_is_all_http_delivers_as_much() {
+    let list = include_str!("../captures/packet-list.txt");
+    let lines = list
+        .lines()
+        .map(|line| match line.split_once(" TCP 1462 ") {
+            Some((ends, _)) => format!("{ends} HTTP 1462 Continuation\n"),
+            None => format!("{line}\n"),
+        });
+    let text = lines.collect::<String>().into_bytes();
+    let source = Source::bytes("list", text);
+    let capture = Capture::read(&source, &Options::default()).unwrap();
+    let connections = capture.connections();
+    let diagnosis = connections.diagnose(connections.with_data()[0]).unwrap();
+    assert_eq!(diagnosis.delivered.as_u64(), 183_040);
+    assert_eq!(diagnosis.quantities.lost, 0);
+}

@@ -242,6 +242,7 @@ pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
         Failure::new(format!("no metric is called `{name}`"))
             .effect("nothing was run")
             .hint(nearest::hint(name, "metrics", &names))
+            .hint(names.join(", "))
     })
 }
 

@@ -207,10 +207,9 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether two captures are to be analyzed jointly.
-    fn is_joined(&self) -> bool {
-        let is_file = |file: &PathBuf| file.is_file() && !file.ends_with("run.json");
-        self.files.len() == 2 && self.files.iter().all(is_file)
+    /// Whether two captures are to be analyzed jointly. `captures` are the files without reports.
+    fn is_joined(&self, captures: &[PathBuf]) -> bool {
+        captures.len() == 2 && captures == self.files && captures.iter().all(|file| file.is_file())
     }
 }
 
@@ -247,17 +246,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .into_iter()
         .map(|(path, report)| Ok((path, with_named(report, &outputs)?)))
         .collect::<Result<Vec<Named>, Failure>>()?;
-    if arguments.json && files.is_empty() && stored.is_empty() {
-        let all: Vec<Value> = reports
-            .iter()
-            .map(|(path, one)| reported::json(path, one, arguments.verbose))
-            .collect();
-        output::print_json(&json::Document::new(&all, Vec::new()))?;
-        return Ok(Outcome::Done);
-    }
+    let (all, verbose) = (arguments.all, arguments.verbose);
+    let mut reported_json = Vec::new();
     for (path, report) in &reports {
-        let detail = (arguments.all, arguments.verbose);
-        output::print(&reported::text(path, report, detail.0, detail.1))?;
+        if arguments.json {
+            reported_json.push(reported::json(path, report, verbose));
+        } else {
+            output::print(&reported::text(path, report, all, verbose))?;
+        }
+    }
+    if arguments.json && files.is_empty() && stored.is_empty() {
+        output::print_json(&json::Document::new(&reported_json, Vec::new()))?;
     }
     if files.is_empty() && stored.is_empty() {
         return Ok(Outcome::Done);
@@ -267,7 +266,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.summary {
         return summaries(arguments, &files);
     }
-    if arguments.is_joined() && is_same(&files[0], &files[1]) {
+    let is_joined = arguments.is_joined(&files);
+    if is_joined && is_same(&files[0], &files[1]) {
         return Err(named_twice(&files[0]));
     }
     outputs.check_with_text(files.len())?;
@@ -275,9 +275,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         arguments,
         outputs: &outputs,
         stored: &stored,
+        is_joined,
     };
     if arguments.json {
-        request.answer_json(&files, &bare)?;
+        reported_json.extend(bare.iter().map(Stored::json));
+        request.answer_json(&files, reported_json)?;
     } else {
         request.answer(&files, &bare)?;
     }
@@ -293,6 +295,7 @@ fn run_live(interface: &str, arguments: &Arguments) -> Result<Outcome, Failure> 
         arguments,
         outputs: &outputs,
         stored: &[],
+        is_joined: false,
     };
     outputs.check_distinct(arguments.capture.as_slice())?;
     request.outputs.check_with_text(1)?;
@@ -316,6 +319,8 @@ struct Request<'a> {
     arguments: &'a Arguments,
     outputs: &'a Outputs,
     stored: &'a [Stored],
+    /// Whether the two captures are analyzed jointly.
+    is_joined: bool,
 }
 
 impl Request<'_> {
@@ -324,7 +329,7 @@ impl Request<'_> {
         for run in bare {
             output::print(&run.text())?;
         }
-        if let ([_, _], true) = (files, self.arguments.is_joined()) {
+        if self.is_joined {
             let both = [self.load(&files[0])?, self.load(&files[1])?];
             let both = [&both[0], &both[1]];
             let pairs = self.join(both)?;
@@ -380,11 +385,13 @@ impl Request<'_> {
     }
 
     /// Prints the answers as JSON. Each capture is released after it is written, unless two are
-    /// analyzed jointly.
-    fn answer_json(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
+    /// analyzed jointly. `without_packets` has the answers for reports and for runs without captures.
+    fn answer_json(self, files: &[PathBuf], without_packets: Vec<Value>) -> Result<(), Failure> {
         flows::check_captures(files)?;
-        let runs = bare.iter().map(|run| Ok(Listed::Run(run.json())));
-        if self.arguments.is_joined() {
+        let others = without_packets
+            .into_iter()
+            .map(|answer| Ok(Listed::WithoutPackets(answer)));
+        if self.is_joined {
             let both = [self.load(&files[0])?, self.load(&files[1])?];
             let both = [&both[0], &both[1]];
             both.into_iter()
@@ -403,7 +410,7 @@ impl Request<'_> {
                 let joined = pairs.iter().map(|pair| pair.indices[capture]).collect();
                 Ok(Listed::Both(json::Listed { loaded, joined }))
             });
-            let listed = Each::new(runs.chain(captures));
+            let listed = Each::new(others.chain(captures));
             return output::print_json(&json::Document::new(&listed, joined));
         }
         // Nothing is written if the first one cannot be read.
@@ -419,7 +426,7 @@ impl Request<'_> {
             .map(Ok)
             .chain(unread.map(load))
             .map(|loaded| Ok(Listed::One(Box::new(loaded?))));
-        let listed = Each::new(runs.chain(captures));
+        let listed = Each::new(others.chain(captures));
         let printed = output::print_json(&json::Document::new(&listed, Vec::new()));
         listed.failed().and(printed)
     }
@@ -428,7 +435,7 @@ impl Request<'_> {
     fn options(self) -> Options<'static> {
         Options {
             threads: self.arguments.threads,
-            held: (!self.arguments.is_joined()).then_some(HELD),
+            held: (!self.is_joined).then_some(HELD),
             ..Options::default()
         }
     }
@@ -541,7 +548,7 @@ struct Live {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Listed<'a> {
-    Run(Value),
+    WithoutPackets(Value),
     One(Box<AnsweredCapture>),
     Both(json::Listed<'a>),
 }

@@ -77,6 +77,8 @@ class SweepResult:
     """Workers that died; their cells ran elsewhere."""
     left_out: list[Unit] = field(default_factory=list)
     """Cells and repetitions that repeatedly killed their worker."""
+    last_loss: str | None = field(default=None, repr=False)
+    """What the executor said when the last worker died."""
 
     def _repr_html_(self) -> str:
         """The first rows of its cells, for a notebook."""
@@ -279,7 +281,8 @@ def run_on(
     if result.left_out:
         result.complete = False
         warnings.warn(
-            f"{len(result.left_out)} cells were left out: each lost {TRIES} workers",
+            f"{len(result.left_out)} cells were left out: each lost {TRIES} workers"
+            + (f"; the last: {result.last_loss}" if result.last_loss else ""),
             stacklevel=3,
         )
     result.known = native.counts[0]
@@ -354,8 +357,9 @@ class _Round:
             except BrokenExecutor:
                 is_broken = True
                 self._died(bundle)
-            except Exception:  # whatever an executor says when a worker is gone
+            except Exception as error:  # whatever an executor says when a worker is gone
                 self._result.workers_lost += 1
+                self._result.last_loss = f"{type(error).__name__}: {error}"
                 self._died(bundle)
             else:
                 self._take(bundle, rows, seconds)

@@ -10,8 +10,8 @@
 //! only connection between its two hosts: it has the next sequence number, and its length follows
 //! from that of the frame.
 //!
-//! Out of scope: lines wrapped by mail, and segments of such protocols between hosts with several
-//! connections, which count as left out.
+//! Out of scope: lines wrapped by mail, and segments of such protocols that were retransmitted or
+//! reordered, or are between hosts with several connections: these count as left out.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -31,6 +31,9 @@ const MAX_CONNECTIONS: usize = 1 << 16;
 
 /// Frame and header bytes before a payload, if no line shows them: Ethernet, IPv4, TCP.
 const HEADERS: u32 = 54;
+
+/// Minimum Ethernet frame without its check sequence. A bare ACK of this length may be padded.
+const PADDED: u32 = 60;
 
 /// Protocols in lists that do not run on TCP.
 const NOT_TCP: [&str; 22] = [
@@ -58,6 +61,8 @@ pub struct ListedPayload {
     pub src: IpAddr,
     pub dst: IpAddr,
     pub frame_len: u32,
+    /// Whether it follows the data before it, as far as Wireshark knew.
+    pub is_next: bool,
 }
 
 /// Parses the line at `start..end` of a text, if it is one of a list.
@@ -101,7 +106,15 @@ pub fn read(text: &[u8], start: usize, end: usize) -> Option<ListedPacket<'_>> {
         src,
         dst,
         frame_len,
+        is_next: !is_misplaced(info),
     }))
+}
+
+/// Whether Wireshark's remark says that a segment is not the next one.
+fn is_misplaced(info: &[&[u8]]) -> bool {
+    info.iter()
+        .take(4)
+        .any(|word| matches!(*word, b"Retransmission]" | b"Out-Of-Order]"))
 }
 
 /// The words of a line, without quotation marks and commas of CSV.
@@ -306,13 +319,21 @@ impl Lists {
         packet.wnd = Some((printed >> shift).min(u16::MAX.into()) as u16);
         connection.wnd[way] = packet.wnd;
         connection.ack[way] = packet.ack.or(connection.ack[way]);
-        if packet.len > 0 && packet.frame_len > packet.len {
+        // A bare ACK has the options of a segment with data, unless it reports SACK blocks.
+        let has_sack = packet
+            .options
+            .iter()
+            .any(|option| matches!(option, PrintedOption::Sack(_)));
+        let is_bare = packet.len == 0 && !is_syn && !has_sack && packet.frame_len != PADDED;
+        let shows_headers = packet.len > 0 || is_bare && connection.headers.is_none();
+        if shows_headers && packet.frame_len > packet.len {
             connection.headers = Some(packet.frame_len - packet.len);
         }
     }
 
-    /// The segment of a line of a protocol on TCP. `None` if its connection is not known.
+    /// The segment of a line of a protocol on TCP. `None` if its connection or place is not known.
     pub fn segment(&mut self, payload: &ListedPayload) -> Option<PrintedPacket<'static>> {
+        payload.is_next.then_some(())?;
         let key = (payload.src.min(payload.dst), payload.src.max(payload.dst));
         let (first, second) = (*self.hosts.get(&key)?)?;
         let is_first = first.ip() == payload.src;
@@ -411,6 +432,50 @@ mod tests {
             ),
         ] {
             assert_eq!(segment_of(&text), expected, "{text}");
+        }
+    }
+
+    /// The length of a payload in a frame of 1500 bytes, behind an ACK in a frame of `ack_frame`.
+    fn payload_after_ack(ack_frame: u32, options: &str) -> Option<u32> {
+        let ack = format!(
+            "3 0.1 192.0.2.1 → 198.51.100.2 TCP {ack_frame} 40000 → 80 [ACK] Seq=1 Ack=1 Win=502 Len=0 {options}"
+        );
+        let data = "4 0.2 198.51.100.2 → 192.0.2.1 HTTP 1500 Continuation";
+        let mut lists = Lists::default();
+        let (Some(ListedPacket::Segment(mut packet)), Some(ListedPacket::Payload(payload))) =
+            (listed(&ack), listed(data))
+        else {
+            panic!("{ack}");
+        };
+        let ends = ["192.0.2.1:40000", "198.51.100.2:80"].map(|end| end.parse().unwrap());
+        lists.set_window(&mut packet, (ends[0], ends[1]));
+        lists.segment(&payload).map(|segment| segment.len)
+    }
+
+    #[test]
+    fn payload_where_all_data_is_of_another_protocol_has_the_headers_of_a_bare_ack() {
+        assert_eq!(payload_after_ack(52, "TSval=7 TSecr=8"), Some(1448));
+        assert_eq!(payload_after_ack(66, "TSval=7 TSecr=8"), Some(1434));
+        // Padded, or with SACK blocks: the ACK does not show the headers.
+        assert_eq!(payload_after_ack(60, ""), Some(1446));
+        assert_eq!(
+            payload_after_ack(78, "TSval=7 TSecr=8 SLE=3 SRE=4"),
+            Some(1446)
+        );
+    }
+
+    #[test]
+    fn payload_that_was_retransmitted_has_no_place() {
+        for (remark, is_next) in [
+            ("[TCP Window Full] Continuation", true),
+            ("[TCP Fast Retransmission] Continuation", false),
+            ("[TCP Out-Of-Order] Continuation", false),
+        ] {
+            let line = format!("4 0.2 198.51.100.2 → 192.0.2.1 HTTP 1500 {remark}");
+            let Some(ListedPacket::Payload(payload)) = listed(&line) else {
+                panic!("{line}");
+            };
+            assert_eq!(payload.is_next, is_next, "{line}");
         }
     }
 

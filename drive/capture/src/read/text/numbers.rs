@@ -107,7 +107,8 @@ impl Connection {
         let seq = whole_seq.or(self.next[way]).or(self.base[way]).unwrap_or(0);
         let controls = u32::from(is_syn) + u32::from(flags.contains(Flags::FIN));
         let end = seq.wrapping_add(len).wrapping_add(controls);
-        if whole_seq.is_some()
+        // A line of a packet list may have data without a number: it follows the last one.
+        if (whole_seq.is_some() || len > 0)
             && self.next[way].is_none_or(|next| (end.wrapping_sub(next) as i32) > 0)
         {
             self.next[way] = Some(end);
@@ -203,6 +204,21 @@ mod tests {
 
     const SYN: Flags = Flags::SYN;
     const ACK: Flags = Flags::ACK;
+
+    #[test]
+    fn data_without_a_number_follows_the_last() {
+        let ack = Flags::ACK;
+        let numbers = restored(&[
+            (false, Flags::SYN, Some(0), None, 0),
+            (true, Flags::SYN | ack, Some(0), Some(1), 0),
+            (false, ack, Some(1), Some(1), 0),
+            (false, ack, None, Some(1), 1448),
+            (false, ack, None, Some(1), 1448),
+            (false, ack, Some(2897), Some(1), 0),
+        ]);
+        let seqs: Vec<u32> = numbers[2..].iter().map(|(seq, _, _)| *seq).collect();
+        assert_eq!(seqs, [1, 1, 1449, 2897]);
+    }
 
     #[test]
     fn the_other_view_of_a_connection_begins_anew_with_its_syn() {

@@ -149,8 +149,10 @@ fn heading(facts: &HostFacts, question: &Question) -> String {
         Source::Given => String::new(),
         Source::Assumed => format!(" (assumed; {option} sets it)"),
         Source::Measured => " (measured by the test)".to_owned(),
-        Source::Remembered => " (remembered by the kernel)".to_owned(),
-        Source::LinkSpeed => " (the link's speed)".to_owned(),
+        Source::Remembered => {
+            format!(" (remembered by the kernel, with queues; {option} sets it)")
+        }
+        Source::LinkSpeed => format!(" (the link's speed; {option} sets it)"),
     };
     let loss = path
         .loss

@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: `docs/` as a book, with a reference generated from the program.
+//! `cargo xtask book`: `docs/` as a book, with a reference generated from the program.
 //!
 //! The pages are copied to `target/book/src` at their own paths, so that links between them hold;
 //! files of the checkout that they link to are copied too. The program's output about itself
@@ -52,7 +52,7 @@ pub fn run() -> Result<(), Failed> {
             }
         }
     }
-    let program = process::build_command("release")?;
+    let program = process::build_command("test")?;
     let mut contents = contents(&summary, &reference(&program, &source)?);
     // mdBook drops pages outside the contents, so links to them would be dead.
     contents.push_str(&format!("\n# Further pages\n\n{further}"));
