@@ -233,24 +233,6 @@ impl Outcome {
         shifted.collect()
     }
 
-    /// Returns when the datagrams of a stream were sent that have arrived at the server: the time of
-    /// the first of some consecutive ones, since the first of all, and their number. Empty if the
-    /// server is not of this project.
-    pub fn arrivals_by_send_time(&self, stream: &StreamOutcome) -> Vec<(Duration, u64)> {
-        let strata = self
-            .peer_private(stream)
-            .map_or_else(Vec::new, |sent| delay::from_json(&sent["delays"]));
-        // The difference of both clocks leaves the time by the sender's.
-        let sent =
-            |stratum: &Stratum| i128::from(stratum.at.as_nanos()) - i128::from(stratum.min_ns);
-        let first = strata.iter().map(sent).min().unwrap_or(0);
-        let since = |stratum: &Stratum| u64::try_from(sent(stratum) - first).unwrap_or(0);
-        strata
-            .iter()
-            .map(|stratum| (Duration::from_nanos(since(stratum)), stratum.count))
-            .collect()
-    }
-
     /// Returns one-way delays of the datagrams that this end sent, or received.
     ///
     /// `None`: this end is not a client, the server is not of this project, or nothing arrived.

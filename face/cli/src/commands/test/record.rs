@@ -252,58 +252,32 @@ fn datagrams(outcome: &Outcome, index: usize, stream: &StreamOutcome) -> Datagra
             .collect(),
         jitter_ns: counts.report.jitter.as_nanos(),
         max_jitter_ns: counts.report.max_jitter.as_nanos(),
-        intervals: datagram_intervals(outcome, index, stream),
+        intervals: datagram_intervals(outcome, index, stream.role),
         delays: delays(outcome, stream),
     }
 }
 
-/// Minimum number of groups of datagrams in an interval, of which the last is in part of the next.
-const MIN_GROUPS: usize = 20;
-
-/// Returns the intervals of a stream of datagrams, except omitted ones. Those of a sender have what
-/// arrived of the datagrams that were sent in them, if the server tells it.
-fn datagram_intervals(
-    outcome: &Outcome,
-    index: usize,
-    stream: &StreamOutcome,
-) -> Vec<DatagramsInterval> {
-    let arrivals = match stream.role {
-        Role::Sender => outcome.arrivals_by_send_time(stream),
-        Role::Receiver => Vec::new(),
-    };
-    let tells = arrivals.len() >= MIN_GROUPS * outcome.intervals.len();
+/// Returns the intervals of a stream of datagrams, except omitted ones.
+fn datagram_intervals(outcome: &Outcome, index: usize, role: Role) -> Vec<DatagramsInterval> {
     let mut reordered_before = 0;
     let mut intervals = Vec::new();
     for interval in &outcome.intervals {
-        let counted = &interval.streams[index];
-        let reordered = counted.udp.report.reordered;
-        let mut record = DatagramsInterval {
-            start_ns: nanos(interval.start),
-            end_ns: nanos(interval.end),
-            bytes: counted.bytes,
-            datagrams: counted.datagrams,
-            received: (stream.role == Role::Receiver).then_some(DatagramsQuality {
-                lost: counted.lost,
-                reordered: reordered.saturating_sub(reordered_before),
-                jitter_ns: counted.udp.report.jitter.as_nanos(),
-            }),
+        let stream = &interval.streams[index];
+        let reordered = stream.udp.report.reordered;
+        let quality = DatagramsQuality {
+            lost: stream.lost,
+            reordered: reordered.saturating_sub(reordered_before),
+            jitter_ns: stream.udp.report.jitter.as_nanos(),
         };
         reordered_before = reordered;
-        if tells && counted.datagrams > 0 {
-            let is_within = |at: Duration| interval.start <= at && at < interval.end;
-            let within = arrivals.iter().filter(|(at, _)| is_within(*at));
-            let arrived: u64 = within.map(|(_, count)| count).sum();
-            record.bytes = counted.bytes / counted.datagrams * arrived;
-            record.datagrams = arrived;
-            record.received = Some(DatagramsQuality {
-                lost: counted.datagrams.cast_signed() - arrived.cast_signed(),
-                // Of all datagrams the sums have both.
-                reordered: 0,
-                jitter_ns: 0,
-            });
-        }
         if !interval.omitted {
-            intervals.push(record);
+            intervals.push(DatagramsInterval {
+                start_ns: nanos(interval.start),
+                end_ns: nanos(interval.end),
+                bytes: stream.bytes,
+                datagrams: stream.datagrams,
+                received: (role == Role::Receiver).then_some(quality),
+            });
         }
     }
     intervals
