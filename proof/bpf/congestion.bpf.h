@@ -2,7 +2,7 @@
 /* What congestion controls need of Linux' TCP, as CO-RE types: libbpf finds the members in the running
  * kernel by their names.
  *
- * A law has a static struct tcp_congestion_ops in SEC(".struct_ops.link"). Its state is in private(),
+ * A law has a struct tcp_congestion_ops in SEC(".struct_ops.link"). Its state is in private(),
  * which is zero at first. Windows are in segments.
  */
 #pragma once
@@ -77,6 +77,11 @@ static __always_inline struct tcp_sock *tcp(const struct sock *sk)
 {
 	return (struct tcp_sock *)sk;
 }
+
+/* Events of cwnd_event(), by the names that the running kernel has for them. */
+enum tcp_ca_event { CA_EVENT_LOSS, CA_EVENT_ECN_NO_CE, CA_EVENT_ECN_IS_CE };
+
+#define is_event(event, name) ((event) == (int)bpf_core_enum_value(enum tcp_ca_event, name))
 
 /* State of the law, 104 bytes at most. */
 static __always_inline void *private(const struct sock *sk)

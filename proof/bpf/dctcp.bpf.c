@@ -10,9 +10,6 @@
 #define GAIN_SHIFT 4
 #define NEEDS_ECN 2
 #define DEMAND_CWR 4
-/* enum tcp_ca_event */
-#define EVENT_NO_CE 5
-#define EVENT_IS_CE 6
 
 struct dctcp {
 	__u32 alpha;
@@ -71,15 +68,33 @@ __u32 BPF_PROG(dctcp_ssthresh, struct sock *sk)
 	return at_least_two(window - (window * law->alpha >> 21));
 }
 
+/* Loss counts as it does in Reno (section 3.5). */
+static __always_inline void halve(struct tcp_sock *tp)
+{
+	tp->snd_ssthresh = at_least_two(tp->snd_cwnd / 2);
+}
+
+SEC("struct_ops")
+void BPF_PROG(dctcp_state, struct sock *sk, __u8 state)
+{
+	if (state == RECOVERY)
+		halve(tcp(sk));
+}
+
 SEC("struct_ops")
 void BPF_PROG(dctcp_event, struct sock *sk, int event)
 {
 	struct dctcp *law = private(sk);
 	struct tcp_sock *tp = tcp(sk);
 
-	if (event != EVENT_NO_CE && event != EVENT_IS_CE)
+	if (is_event(event, CA_EVENT_LOSS)) {
+		halve(tp);
 		return;
-	__u32 is_marked = event == EVENT_IS_CE;
+	}
+	__u32 is_marked = is_event(event, CA_EVENT_ECN_IS_CE);
+
+	if (!is_marked && !is_event(event, CA_EVENT_ECN_NO_CE))
+		return;
 
 	/* What came before is acknowledged as it was marked. */
 	if (is_marked != law->was_marked) {
@@ -118,6 +133,7 @@ struct tcp_congestion_ops dctcp = {
 	.init = (void *)dctcp_init,
 	.in_ack_event = (void *)dctcp_ack,
 	.ssthresh = (void *)dctcp_ssthresh,
+	.set_state = (void *)dctcp_state,
 	.cwnd_event = (void *)dctcp_event,
 	.cong_avoid = (void *)dctcp_avoid,
 	.undo_cwnd = (void *)dctcp_undo,

@@ -25,6 +25,7 @@ struct htcp {
 	__u32 largest;
 	__u32 largest_before;
 	__u32 adapts;
+	__u32 recovers;
 };
 
 static __always_inline __u64 share_left(const struct htcp *law)
@@ -146,9 +147,12 @@ void BPF_PROG(htcp_state, struct sock *sk, __u8 state)
 {
 	struct htcp *law = private(sk);
 
-	/* Recovery is over, after it began. */
-	if (state == OPEN && law->last_congestion)
+	if (state >= CWR) {
+		law->recovers = 1;
+	} else if (state == OPEN && law->recovers) {
+		law->recovers = 0;
 		law->last_congestion = now_ms();
+	}
 }
 
 SEC("struct_ops")

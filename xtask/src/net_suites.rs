@@ -3,7 +3,7 @@
 //! `proof/programs` is a workspace of its own, so that neither CI nor our lock file has its
 //! dependencies. It is copied to `target/net-proof`. Its `suites.toml` names published crates. cargo
 //! downloads them; in a copy of each, `use` lines and the attribute of tests are changed, and
-//! nothing else. Then the tests run: ours of `proof/programs/tests`, and theirs. Last come costs.
+//! nothing else. Then the tests run: ours of `proof/programs/tests`, and theirs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -468,7 +468,7 @@ impl TestProgram {
             command.args(["--skip", word]);
         }
         command.current_dir(&self.directory);
-        process::run_lines(command, |line| {
+        let status = process::run_lines(command, |line| {
             println!("{line}");
             let test = line.strip_prefix("test ");
             let Some((name, outcome)) = test.and_then(|test| test.split_once(" ... ")) else {
@@ -481,6 +481,12 @@ impl TestProgram {
                 _ => results.failed.push(name),
             }
         })?;
+        // 101: tests failed. Others lose the tests that had not ended.
+        if !matches!(status.code(), Some(0 | 101)) {
+            results
+                .failed
+                .push(format!("{} ended with {status}", self.name));
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Observed, PacketTimes, Side};
-use gigatcp_why::{CapturePair, Diagnosis, Watcher};
+use gigatcp_why::{CAUSES, CapturePair, Diagnosis, Watcher};
 
 use crate::NoteKind;
 use crate::capture::Capture;
@@ -141,18 +141,21 @@ pub fn diagnose_pairs(
             indices: *indices,
             near: shown,
             diagnosis,
-            between: Some(between),
+            between: (shown == near).then_some(between),
         })
     });
     Ok(joined.collect())
 }
 
 /// The diagnosis of the capture near the receiver by itself, if the connection was longer by a fifth
-/// there although both saw its SYNs: the first ones were lost on the way to the sender of the data.
+/// there although both saw its SYNs, and what it began with took most time: the first SYNs were lost on
+/// the way to the sender of the data.
 fn opened_earlier((watcher, index): (&Watcher, usize), near: &Diagnosis) -> Option<Diagnosis> {
     let own = watcher.diagnose(index)?;
     let is_longer = own.duration.as_secs_f64() >= 1.2 * near.duration.as_secs_f64();
-    (is_longer && !own.is_unsure()).then_some(own)
+    let beginning = own.spans.first()?.cause?;
+    let is_setup = own.headline()?.cause.id == CAUSES[beginning].id;
+    (is_longer && is_setup && !own.is_unsure()).then_some(own)
 }
 
 /// Whether the writer of a text left packets out.

@@ -47,8 +47,8 @@ impl BpfControl {
     /// # Errors
     /// The step that failed, and what libbpf and the verifier said.
     pub fn load(object: &Path) -> Result<Self, BpfError> {
-        static ONE: Mutex<()> = Mutex::new(());
-        let _one = ONE.lock();
+        static LOADING: Mutex<()> = Mutex::new(());
+        let _alone = LOADING.lock();
         if let Ok(mut said) = SAID.lock() {
             said.clear();
         }
@@ -103,10 +103,15 @@ impl fmt::Debug for BpfControl {
 }
 
 fn hear(_level: PrintLevel, text: String) {
-    if let Ok(mut said) = SAID.lock()
-        && said.len() + text.len() <= MAX_SAID
-    {
-        said.push_str(&text);
+    let Ok(mut said) = SAID.lock() else {
+        return;
+    };
+    // The verifier says at the end why it refuses.
+    said.push_str(&text);
+    let excess = said.len().saturating_sub(MAX_SAID);
+    let mut ends = excess..=said.len();
+    if let Some(cut) = ends.find(|at| said.is_char_boundary(*at)) {
+        said.drain(..cut);
     }
 }
 

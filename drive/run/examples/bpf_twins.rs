@@ -109,9 +109,12 @@ impl Twin {
         )?;
         let [kernel, engine] = [&kernel, &engine].map(|record| Figures::of(&record.flows[0]));
         let ratios = [kernel.mbps / engine.mbps, kernel.cwnd / engine.cwnd];
+        let counts = [&kernel, &engine].map(|figures| figures.thresholds.len());
         let mut thresholds = kernel.thresholds.iter().zip(&engine.thresholds);
         let is_close = |ratio: f64, most: f64| (ratio - 1.0).abs() <= most;
-        let is_same = ratios.into_iter().all(|ratio| is_close(ratio, TOLERANCE))
+        let is_same = counts[0] == counts[1]
+            && counts[0] > 0
+            && ratios.into_iter().all(|ratio| is_close(ratio, TOLERANCE))
             && thresholds.all(|(kernel, engine)| is_close(kernel / engine, THRESHOLDS));
         println!(
             "{:<10} {:8.2} {:8.2} {:6.3} {:8.1} {:8.1} {:6.3}  {}; {}{}",

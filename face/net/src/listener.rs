@@ -298,8 +298,8 @@ impl TcpSocket {
         }
     }
 
-    /// Takes over the family, address and options of a socket of the machine, which is closed: for
-    /// programs that set options before they connect.
+    /// Takes over the family, address and TCP_NODELAY of a socket of the machine, which is closed; other
+    /// options are lost. For programs that set options before they connect.
     pub fn from_std_stream(stream: std::net::TcpStream) -> Self {
         // An unbound socket has the unspecified address and no port.
         let at = stream.local_addr().ok();

@@ -25,8 +25,8 @@ pub struct Report {
     pub hash: u64,
     /// The connections, in the order of their first packets at the host that sent more data.
     pub connections: Vec<ConnectionReport>,
-    /// Connections that a host had beyond its first 10,000, which are not analyzed; the largest of
-    /// all hosts.
+    /// SYNs, with retransmissions, of connections that a host had beyond its first 10,000, which are
+    /// not analyzed; the largest of all hosts.
     pub unanalyzed: u64,
 }
 
@@ -171,7 +171,10 @@ impl fmt::Display for Why<'_> {
         }
         match self.0.unanalyzed {
             0 => Ok(()),
-            left_out => writeln!(f, "and {left_out} later connections, not analyzed"),
+            left_out => writeln!(
+                f,
+                "and later connections with {left_out} SYNs, not analyzed"
+            ),
         }
     }
 }

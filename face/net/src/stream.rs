@@ -247,6 +247,8 @@ impl TcpStream {
         mut act: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
         loop {
+            // What would block although it is ready lets others run.
+            tokio::task::consume_budget().await;
             self.ready(interest).await?;
             match act() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

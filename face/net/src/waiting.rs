@@ -60,14 +60,12 @@ pub(crate) trait Awaited {
 struct Waits<'a, S: Awaited> {
     socket: &'a S,
     key: u64,
-    is_pending: bool,
 }
 
 impl<S: Awaited> Drop for Waits<'_, S> {
     fn drop(&mut self) {
-        if self.is_pending {
-            self.socket.forget(self.key);
-        }
+        // Ready on one side, it may wait on the other.
+        self.socket.forget(self.key);
     }
 }
 
@@ -77,18 +75,15 @@ pub(crate) async fn wait<S: Awaited, R>(
     mut poll: impl FnMut(Waiter<'_>) -> Poll<R>,
 ) -> R {
     static NEXT_KEY: AtomicU64 = AtomicU64::new(1);
-    let mut waits = Waits {
+    let waits = Waits {
         socket,
         key: NEXT_KEY.fetch_add(1, Ordering::Relaxed),
-        is_pending: false,
     };
     poll_fn(|context| {
-        let done = poll(Waiter {
+        poll(Waiter {
             key: waits.key,
             waker: context.waker(),
-        });
-        waits.is_pending = done.is_pending();
-        done
+        })
     })
     .await
 }

@@ -72,6 +72,10 @@ impl Files for StoredQuestion {
         let text = self.files.get(name).cloned();
         text.ok_or_else(|| format!("{name} was not stored with the sweep"))
     }
+
+    fn locate(&self, _name: &str) -> Result<String, String> {
+        Err("a sweep keeps no objects; run the plan for each with `run --on live`".into())
+    }
 }
 
 impl StoredQuestion {

@@ -107,7 +107,7 @@ pub struct Diagnosed {
     pub diagnosis: Diagnosis,
 }
 
-/// A connection in the capture that is farther from the sender.
+/// A connection in the other capture of a pair.
 #[derive(Clone, Copy, Debug)]
 struct Far {
     capture: usize,

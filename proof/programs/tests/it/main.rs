@@ -1,4 +1,4 @@
-//! Programs that people use, over the simulated network: `docs/guide/net.md` has their lines.
+//! Programs that people use, over the simulated network: `docs/guide/net-crates.md` has their lines.
 
 mod axum;
 mod hyper;
@@ -7,7 +7,7 @@ mod rustls;
 mod tonic;
 mod websocket;
 
-const PAGE: &str = include_str!("../../../../docs/guide/net.md");
+const PAGE: &str = include_str!("../../../../docs/guide/net-crates.md");
 
 const SOURCES: [&str; 6] = [
     include_str!("axum.rs"),

@@ -114,7 +114,7 @@ pub fn read(text: &[u8], start: usize, end: usize) -> Option<ListedPacket<'_>> {
 fn is_misplaced(info: &[&[u8]]) -> bool {
     info.iter()
         .take(4)
-        .any(|word| matches!(*word, b"Retransmission]" | b"Out-Of-Order]"))
+        .any(|word| matches!(*word, b"Previous" | b"Retransmission]" | b"Out-Of-Order]"))
 }
 
 /// The words of a line, without quotation marks and commas of CSV.
@@ -470,6 +470,7 @@ mod tests {
             ("[TCP Window Full] Continuation", true),
             ("[TCP Fast Retransmission] Continuation", false),
             ("[TCP Out-Of-Order] Continuation", false),
+            ("[TCP Previous segment not captured] Continuation", false),
         ] {
             let line = format!("4 0.2 198.51.100.2 → 192.0.2.1 HTTP 1500 {remark}");
             let Some(ListedPacket::Payload(payload)) = listed(&line) else {

@@ -333,7 +333,10 @@ impl<'a> Test<'a> {
         self.current.failed += 1;
         self.total.failed += 1;
         self.last_error = Some(error);
-        self.resume_at = Some(Instant::now() + RETRY);
+        // One of tcp_rr is not opened again, and the others go on.
+        if self.transactions.mode == Mode::TcpCrr {
+            self.resume_at = Some(Instant::now() + RETRY);
+        }
     }
 
     /// Waits for events, and handles them.
@@ -341,7 +344,7 @@ impl<'a> Test<'a> {
         let now = Instant::now();
         let protocol = self.client.poll_timeout().map(|at| self.wire.instant(at));
         let interval = self.interval_end();
-        let resume = self.resume_at.or((!self.vacant.is_empty()).then_some(now));
+        let resume = (!self.vacant.is_empty()).then(|| self.resume_at.unwrap_or(now));
         let due = [protocol, interval, resume].into_iter().flatten().min();
         let longest = due.map_or(STEP, |due| due.saturating_duration_since(now).min(STEP));
         wait(&mut self.poll, &mut self.events, longest).map_err(|cause| TestError::Socket {

@@ -84,7 +84,7 @@ impl Recording {
                 "the last samples are not recorded in {}",
                 self.place.display()
             );
-            return Err(Failure::new(text).effect("what was written before them is kept"));
+            return Err(Failure::new(text));
         }
         let failed = |error| Failure::io(&format!("record in {}", self.place.display()), &error);
         let cost = self.recorder.finish(watch).map_err(failed)?;
