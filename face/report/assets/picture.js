@@ -12,7 +12,7 @@
 // `act` has span(), show(from, to) and whole(), which change the time for the whole page.
 
 const GUTTER = 58, MARGIN = 16;
-const FAR_MARK = 2.5; // a mark so many times above the lines would flatten them
+const FAR_MARK = 2.5; // times the highest line: a mark above that would flatten the lines
 const WIDE_PICTURE = 800, MAX_LABEL = 220; // in a wide picture the labels of strips are left of it
 const MIN_WIDTH = 0.004; // of a strip: what is narrower is merged with its neighbors
 

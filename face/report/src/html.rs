@@ -83,25 +83,7 @@ pub fn page(report: &Report<'_>) -> String {
             ),
         );
     }
-    let framed = [
-        ("intervals", "Intervals", tables::intervals(report)),
-        ("fitted", "Fitted inputs", fitted(report, &rows)),
-        (
-            "negotiated",
-            "Requested, granted, in effect",
-            tables::negotiated(&rows),
-        ),
-        ("path", "Path", tables::path(report)),
-        ("processors", "Hosts", tables::hosts(report)),
-        ("applications", "Applications", applications),
-    ];
-    let is_shown = |id: &str| rows.is_empty() && id == "applications";
-    let folded = framed.iter().filter(|(id, ..)| !is_shown(id));
-    for (id, title, body) in folded.filter(|(.., body)| !body.is_empty()) {
-        let is_table = !body.starts_with("<p>");
-        let body = if is_table { scroll(body) } else { body.clone() };
-        section(&mut out, id, title, &body);
-    }
+    folded_tables(report, &rows, applications, &mut out);
     let live = tables::in_real_time(report);
     if !live.is_empty() {
         section(&mut out, "live", "In real time", &live);
@@ -127,6 +109,30 @@ pub fn page(report: &Report<'_>) -> String {
     out.push_str("</main>\n");
     tail(&data, &mut out);
     out
+}
+
+/// Writes the tables that fold below the picture, those with content. `applications` is shown above
+/// if there is no other.
+fn folded_tables(report: &Report<'_>, rows: &[Row<'_>], applications: String, out: &mut String) {
+    let framed = [
+        ("intervals", "Intervals", tables::intervals(report)),
+        ("fitted", "Fitted inputs", fitted(report, rows)),
+        (
+            "negotiated",
+            "Requested, granted, in effect",
+            tables::negotiated(rows),
+        ),
+        ("path", "Path", tables::path(report)),
+        ("processors", "Hosts", tables::hosts(report)),
+        ("applications", "Applications", applications),
+    ];
+    let is_shown = |id: &str| rows.is_empty() && id == "applications";
+    let folded = framed.iter().filter(|(id, ..)| !is_shown(id));
+    for (id, title, body) in folded.filter(|(.., body)| !body.is_empty()) {
+        let is_table = !body.starts_with("<p>");
+        let body = if is_table { scroll(body) } else { body.clone() };
+        section(out, id, title, &body);
+    }
 }
 
 /// Returns the section on fitted inputs; empty for a plan that reproduces nothing published.

@@ -46,7 +46,7 @@ impl Ndt7Url {
             return Err(format!("`{text}` has no host"));
         }
         let port = uri.port_u16();
-        // `port_u16` has none either if it is no number up to 65535.
+        // `port_u16` is `None` too for a port above 65535.
         let has_port = authority.is_some_and(|authority| {
             let after_host = authority.as_str().rsplit(']').next().unwrap_or_default();
             after_host.contains(':')

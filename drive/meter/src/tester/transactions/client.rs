@@ -292,8 +292,8 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
-    /// Begins transactions at vacant places, as far as the rate allows, and not so many that answers
-    /// and the user wait.
+    /// Begins transactions at vacant places, as far as the rate allows, and at most [`MAX_OPENING`], so
+    /// that answers and the user do not wait.
     fn resume(&mut self) {
         for _ in 0..MAX_OPENING.min(self.vacant.len()) {
             let now = Instant::now();
