@@ -183,18 +183,19 @@ mod tests {
 
     #[test]
     fn connections_of_transactions_cost_their_buffers_and_state() {
-        let of = |mode: &str, size: u32| {
+        let of = |mode: &str, flows: u64, size: u32| {
             memory(|wanted| {
-                let private = serde_json::json!({"mode": mode, "flows": 5000, "request": size,
+                let private = serde_json::json!({"mode": mode, "flows": flows, "request": size,
                     "response": 1});
                 wanted.private = Some(private);
             })
         };
-        let small = 5000 * (CONNECTION + 2 * u64::from(MIN_BUFFER) * BUFFER_OVERHEAD);
-        assert_eq!(of("tcp_rr", 1), TEST + small);
-        assert_eq!(of("tcp_crr", 1), TEST + 2 * small);
+        let small = CONNECTION + 2 * u64::from(MIN_BUFFER) * BUFFER_OVERHEAD;
+        assert_eq!(of("tcp_rr", 5000, 1), TEST + 5000 * small);
+        assert_eq!(of("tcp_crr", 4000, 1), TEST + 2 * 4000 * small);
         let larger = BUFFER_OVERHEAD * (64 - 8) * 1024;
-        assert_eq!(of("tcp_rr", 64 << 10) - of("tcp_rr", 1), 5000 * larger);
+        let more = of("tcp_rr", 5000, 64 << 10) - of("tcp_rr", 5000, 1);
+        assert_eq!(more, 5000 * larger);
     }
 
     #[test]
