@@ -151,7 +151,7 @@ mod tests {
     fn transactions_are_read_as_they_were_written() {
         let transactions = Transactions {
             mode: Mode::TcpCrr,
-            flows: 5000,
+            flows: 4000,
             request: 1,
             response: 1000,
         };
