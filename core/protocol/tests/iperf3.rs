@@ -240,7 +240,9 @@ fn misbehaving_servers_are_told_apart() {
     assert_eq!(early, "read TEST_RUNNING, expected PARAM_EXCHANGE");
     let mut client = Scripted::running();
     client.0.handle_closed();
-    assert!(text(client.failure_after(&[])).starts_with("the other end closed the control connection"));
+    assert!(
+        text(client.failure_after(&[])).starts_with("the other end closed the control connection")
+    );
     assert_eq!(
         Scripted::running().failure_after(&[11]),
         ClientFailure::ServerTerminated

@@ -234,6 +234,24 @@ fn dropped_futures_leave_no_waker_and_take_no_other() {
 }
 
 #[test]
+fn wait_that_ends_on_one_side_leaves_no_waker_on_the_other() {
+    run(1, async {
+        let listener = TcpListener::bind("127.0.0.1:80").await.unwrap();
+        let near = TcpStream::connect("127.0.0.1:80").await.unwrap();
+        let _far = listener.accept().await.unwrap();
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut context = Context::from_waker(&waker);
+        for _ in 0..20 {
+            // Writable, and nothing to read.
+            let both = pin!(near.ready(Interest::READABLE | Interest::WRITABLE));
+            assert!(both.poll(&mut context).is_ready());
+        }
+        assert_eq!(Arc::strong_count(&count), 2);
+    });
+}
+
+#[test]
 fn stream_that_moves_to_another_task_wakes_that_task() {
     run(1, async {
         let listener = TcpListener::bind("127.0.0.1:80").await.unwrap();
