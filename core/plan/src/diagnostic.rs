@@ -246,14 +246,17 @@ impl<'a> Findings<'a> {
 
     /// Returns the text of a file that the plan names.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
-        let nobody = || "this caller reads no files".to_owned();
-        self.files.ok_or_else(nobody)?.read(name)
+        self.files()?.read(name)
     }
 
-    /// Returns the path of a file that the plan names.
+    /// Path of a file that the plan names.
     pub(crate) fn locate(&self, name: &str) -> Result<String, String> {
-        let nobody = || "this caller reads no files".to_owned();
-        self.files.ok_or_else(nobody)?.locate(name)
+        self.files()?.locate(name)
+    }
+
+    fn files(&self) -> Result<&'a dyn Files, String> {
+        self.files
+            .ok_or_else(|| "this caller reads no files".to_owned())
     }
 
     /// Returns all distinct findings, in the order of their places.

@@ -77,7 +77,7 @@ pub trait Files {
     /// The reason in words, if the file cannot be read.
     fn read(&self, name: &str) -> Result<String, String>;
 
-    /// Returns the path of a file that is read by what runs the plan.
+    /// Path of a file that is read by what runs the plan.
     ///
     /// The reason in words, if there is none.
     fn locate(&self, _name: &str) -> Result<String, String> {

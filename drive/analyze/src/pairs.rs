@@ -119,15 +119,13 @@ pub fn diagnose_pairs(
         let other = captures[far].connections().at(indices[far])?;
         let mut diagnosis = watcher.diagnose_with(index, other, &between)?;
         let mut shown = near;
-        let has_syns = [near, far].iter().all(|place| {
-            let known = captures[*place].connections().connection(indices[*place]);
-            known.is_some_and(|known| {
-                Side::BOTH
-                    .iter()
-                    .all(|side| known.direction(*side).has_syn())
-            })
+        let connections = [near, far].map(|place| {
+            let connections = captures[place].connections();
+            connections.connection(indices[place])
         });
-        if let Some(own) = opened_earlier(other, &diagnosis).filter(|_| has_syns) {
+        if connections.iter().all(|known| known.is_some_and(has_syns))
+            && let Some(own) = opened_earlier(other, &diagnosis)
+        {
             diagnosis = Diagnosis {
                 joined: diagnosis.joined,
                 ..own
@@ -145,6 +143,12 @@ pub fn diagnose_pairs(
         })
     });
     Ok(joined.collect())
+}
+
+/// Whether the SYNs of both sides are in the capture.
+fn has_syns(connection: &Connection) -> bool {
+    let mut sides = Side::BOTH.iter();
+    sides.all(|side| connection.direction(*side).has_syn())
 }
 
 /// The diagnosis of the capture near the receiver by itself, if the connection was longer by a fifth
@@ -213,8 +217,8 @@ fn by_initial_numbers(
         let Some(connection) = connections.connection(index) else {
             continue;
         };
-        let sides = Side::BOTH.map(|side| connection.direction(side));
-        if sides.iter().all(|side| side.has_syn()) {
+        if has_syns(connection) {
+            let sides = Side::BOTH.map(|side| connection.direction(side));
             let numbers = sides.map(|side| side.first_position() as u32);
             let unique = found.entry(numbers).or_insert(Some(index));
             if *unique != Some(index) {

@@ -69,9 +69,9 @@ impl BpfControl {
 
     fn register(path: &Path) -> Result<Self, String> {
         let words = |what: &str, why: libbpf_rs::Error| format!("{what}: {why}");
-        let open = ObjectBuilder::default().open_file(path);
-        let open = open.map_err(|why| words("it is no BPF object", why))?;
-        let mut object = open
+        let mut object = ObjectBuilder::default()
+            .open_file(path)
+            .map_err(|why| words("it is no BPF object", why))?
             .load()
             .map_err(|why| words("the kernel refuses it", why))?;
         let maps = object.maps_mut();

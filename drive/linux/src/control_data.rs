@@ -49,7 +49,7 @@ pub(crate) fn set<T: Copy>(
     }
 }
 
-/// Returns the address to which a packet was sent (`IP_PKTINFO`, `IPV6_PKTINFO`): of a broadcast,
+/// The address to which a packet was sent (`IP_PKTINFO`, `IPV6_PKTINFO`): of a broadcast,
 /// the address of this host that answers. A socket of IPv6 has mapped addresses of IPv4.
 ///
 /// # Safety

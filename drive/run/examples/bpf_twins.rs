@@ -79,9 +79,10 @@ fn main() -> ExitCode {
             }
         }
     }
-    match is_same {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if is_same {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -425,14 +425,15 @@ fn bpf(reader: &Reader, kernel_sends: bool, name: String) -> Option<Control> {
             .report(reader.findings());
         return None;
     }
-    let object = reader.findings().locate(&name[BPF.len()..]);
-    let object = object.inspect_err(|why| {
-        Diagnostic::error(place, format!("there is no BPF object: {why}"))
-            .label("`bpf:` and the path of an object, relative to the directory of the plan")
-            .report(reader.findings());
-    });
-    let object = object.ok()?;
-    Some(Control::Bpf { name, object })
+    match reader.findings().locate(&name[BPF.len()..]) {
+        Ok(object) => Some(Control::Bpf { name, object }),
+        Err(why) => {
+            Diagnostic::error(place, format!("there is no BPF object: {why}"))
+                .label("`bpf:` and the path of an object, relative to the directory of the plan")
+                .report(reader.findings());
+            None
+        }
+    }
 }
 
 /// Returns whether Linux could have a control with that name (`TCP_CA_NAME_MAX`).

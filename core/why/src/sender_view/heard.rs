@@ -116,8 +116,8 @@ impl SenderView {
         self.round.acks += 1;
         let is_close = |last: Instant| at.saturating_since(last) <= ACK_BURST;
         self.round.ack_bursts += u64::from(last_heard.is_some_and(is_close));
-        let data = shown.connection.direction(self.side);
-        let is_sack = shown.packet.has_sack_or_ce && data.has_sacked_beyond();
+        let data = || shown.connection.direction(self.side);
+        let is_sack = shown.packet.has_sack_or_ce && data().has_sacked_beyond();
         self.round.sack_acks += u64::from(is_sack);
         // ACKs delayed behind a gap do not show the path's RTT.
         if let Some(trip) = shown.verdict.round_trip()

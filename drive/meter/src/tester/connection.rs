@@ -49,7 +49,7 @@ pub(super) trait Connection {
     }
     /// Returns the bytes written and not acknowledged.
     fn unacknowledged(&self) -> io::Result<u64>;
-    /// Returns the segments sent and received, which wrap.
+    /// Segments sent and received, which wrap.
     fn segments(&self) -> io::Result<[u32; 2]> {
         Err(io::ErrorKind::Unsupported.into())
     }

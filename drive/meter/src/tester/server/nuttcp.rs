@@ -131,11 +131,10 @@ impl ClientTable<'_> {
     /// Passes arrivals at a data port to their test.
     pub(super) fn take_data(&mut self, port: Port) {
         for _ in 0..MAX_ARRIVALS {
-            let arrival = match port.is_udp {
-                true => {
-                    (self.ports.receive(port)).map(|datagram| (datagram.from, Err(datagram.to)))
-                }
-                false => (self.ports.accept(port)).map(|(stream, peer)| (Some(peer), Ok(stream))),
+            let arrival = if port.is_udp {
+                (self.ports.receive(port)).map(|datagram| (datagram.from, Err(datagram.to)))
+            } else {
+                (self.ports.accept(port)).map(|(stream, peer)| (Some(peer), Ok(stream)))
             };
             let Some((peer, arrival)) = arrival else {
                 return;

@@ -545,9 +545,10 @@ impl HopView {
             rate.as_deref().unwrap_or(NONE),
             &time_text(self.per_packet_ns),
             &time_text(self.delay_ns),
-            &match limits.is_empty() {
-                true => "unlimited".to_owned(),
-                false => limits.join(", "),
+            &if limits.is_empty() {
+                "unlimited".to_owned()
+            } else {
+                limits.join(", ")
             },
         ])
     }

@@ -11,7 +11,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Err(Failure::new("there are no network namespaces on this system").hint("run it on Linux"))
 }
 
-/// Returns the error that no path can have left anything.
+/// An error: no path can have left anything.
 pub(super) fn clean() -> Result<Outcome, Failure> {
     Err(Failure::new("there are no network namespaces on this system").hint("run it on Linux"))
 }
