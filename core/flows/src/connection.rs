@@ -14,7 +14,8 @@ use crate::{Endpoint, Kind, Kinds, Observed, acknowledgment};
 /// A side of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Side {
-    /// The side that opened the connection or, if that was not seen, was seen first.
+    /// The side that opened the connection. If that was not seen, the side with a port for clients
+    /// where the other has one for services; if ports do not tell, the side that was seen first.
     #[default]
     Client,
     /// The other side.
@@ -76,10 +77,21 @@ pub struct Connection {
     pub(crate) sides: [Direction; 2],
 }
 
+/// Whether services listen on that port: hosts give clients ports from 32768 on (Linux) or 49152
+/// (RFC 6335 section 6).
+const fn is_service(port: u16) -> bool {
+    port < 32_768
+}
+
 impl Connection {
     pub(crate) fn new(pair: &Pair, packet: &PacketSummary) -> Self {
         // A SYN-ACK comes from the side that did not open.
-        let is_answer = packet.flags.contains(Flags::SYN | Flags::ACK);
+        let is_answer = if packet.flags.contains(Flags::SYN) {
+            packet.flags.contains(Flags::ACK)
+        } else {
+            let [from, to] = [pair.is_first, !pair.is_first].map(|end| pair.key.endpoint(end).port);
+            is_service(from) && !is_service(to)
+        };
         let is_client_first = pair.is_first != is_answer;
         Self {
             key: pair.key,
