@@ -153,6 +153,9 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
                 place("delayed-ack-stall")
             }
             State::Idle if self.is_held_back(moment) => place("outage"),
+            State::Idle | State::Full | State::Slack if self.facts.is_trips => {
+                place("request-response-rtt")
+            }
             State::Idle if hides_loss(self.m, moment.index) => {
                 self.hidden_trigger(moment).or_else(|| place("rto-backoff"))
             }

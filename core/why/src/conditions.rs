@@ -8,6 +8,7 @@
 
 use alloc::vec::Vec;
 
+use gigatcp_flows::Side;
 use gigatcp_units::Duration;
 
 use crate::CapturePoint;
@@ -261,17 +262,33 @@ conditions! {
         Round |moment| Some(moment.state != State::Window);
     EXCHANGES "exchanges" "at least two requests were answered"
         Connection |facts| Some(facts.m.exchange.exchanges() >= 2);
+    CLIENT_THOUGHT "client-thought" "the client took at least a tenth of the time between responses and its next requests, beyond the RTT, and most of the silence where there was one"
+        Round |moment| Some(thought(moment, Side::Client));
+    SERVER_THOUGHT "server-thought" "the server took at least a tenth of the time between requests and its responses, beyond the RTT, and most of the silence where there was one"
+        Round |moment| Some(thought(moment, Side::Server));
+
+    TURNS_ALONE "turns-alone" "requests and responses took turns, each after all of the other, without pauses in them for a tenth of the time: each silence is somebody's turn"
+        Round |moment| {
+            let exchange = moment.m().exchange;
+            let mixed = exchange.mixed().0;
+            let pauses = Side::BOTH.map(|side| exchange.turns(side).pauses);
+            let is_dialog = exchange.exchanges() >= 2 && mixed * 10 <= exchange.exchanges();
+            let is_continuous = (pauses[0] + pauses[1]) * 10 <= exchange.elapsed();
+            Some(moment.state == State::Idle && is_dialog && is_continuous)
+        };
 
     // ACKs.
     ACKS_TIMED "acks-timed" "timestamps of both hosts or a second capture show in which direction packets wait"
         Connection |facts| Some(facts.m.pair.is_some() || facts.m.knows_directions());
     ACKS_LATE "acks-late" "ACKs wait on the reverse path, or are lost there: by timestamps, turnarounds or a second capture"
         Round acks_late;
-    ACK_HELD "ack-held" "an ACK of two segments or less came 20 ms to 1 s later than the minimum RTT"
+    ACK_HELD "ack-held" "an ACK of two segments or less came 20 ms to 1 s later than the minimum RTT, and than another of the same flight"
         Round |moment| {
             let m = moment.m();
             let round = moment.round();
-            let path = m.data().round_trips().min().unwrap_or(m.base);
+            let shortest = m.data().round_trips().min().unwrap_or(m.base);
+            let others = round.trip.least.filter(|_| round.trip.count > 1 && round.count == 1);
+            let path = shortest.max(others.unwrap_or_default());
             let held = round.trip.most.saturating_sub(path);
             let is_small = round.flight <= 2 * m.mss();
             Some(is_small && held >= Duration::from_millis(20) && held <= Duration::from_secs(1))
@@ -409,6 +426,21 @@ fn flight_below_path(moment: &Moment<'_, '_, '_>) -> Option<bool> {
     let holds = line * m.base.as_secs_f64();
     let is_queued = queue >= m.queue_step;
     Some(is_queued && (moment.round().flight as f64) < holds + 2.0 * m.mss() as f64)
+}
+
+/// Whether that side's application had the turn for long.
+fn thought(moment: &Moment<'_, '_, '_>, side: Side) -> bool {
+    let m = moment.m();
+    let round = moment.round();
+    let think = m.exchange.turns(side).sure_think;
+    let is_own = m.side == side;
+    let (mine, others) = if is_own {
+        (round.idle_own, round.idle_peer)
+    } else {
+        (round.idle_peer, round.idle_own)
+    };
+    let is_silent = moment.state == State::Idle && !(mine + others).is_zero();
+    think * 10 >= m.exchange.elapsed() && (!is_silent || mine >= others)
 }
 
 fn edge_stood(moment: &Moment<'_, '_, '_>) -> Option<bool> {

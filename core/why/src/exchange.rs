@@ -3,7 +3,8 @@
 //! A turn is data from one side until the other side sends data. A turn is clean if its first
 //! packet comes after all data of the other side was acknowledged. Then the time since the last of
 //! that data is the RTT from the capture point to that side and back, plus the think time of that
-//! side's application. The turns of the side that opened the connection are requests, those of the
+//! side's application. If that side acknowledged before it sent, the time until then may have been the path's, with
+//! a queue that others fill, or that of a delayed ACK; the rest was thought for sure. The turns of the side that opened the connection are requests, those of the
 //! other are responses.
 //!
 //! The times of all turns, and the pauses between them, add up to the time from the
@@ -40,6 +41,9 @@ pub(crate) struct Turns {
     pub held: Duration,
     /// Think time of this side before its clean turns, beyond the RTT.
     pub think: Duration,
+    /// Part of it that neither the path nor the timer of a delayed ACK can have taken: after an ACK
+    /// without data, if one came before.
+    pub sure_think: Duration,
     /// The longest think time.
     pub longest_think: Duration,
     /// Minimum RTT from the capture point to this side, added once per clean turn.
@@ -171,6 +175,12 @@ impl Exchange {
             turns.clean += 1;
             turns.trips += trip;
             turns.think += think;
+            let is_acked_before = self.last_ack > self.last;
+            turns.sure_think += if is_acked_before {
+                think.min(shown.packet.at.saturating_since(self.last_ack))
+            } else {
+                think
+            };
             turns.longest_think = turns.longest_think.max(think);
         } else {
             self.mixed += since;
@@ -214,6 +224,15 @@ impl Exchange {
     /// the other side was acknowledged.
     pub const fn mixed(&self) -> (u32, Duration) {
         (self.mixed_count, self.mixed)
+    }
+
+    /// Returns the time of RTTs, with what may have been a longer RTT.
+    pub fn trips(&self) -> Duration {
+        Side::BOTH
+            .map(|side| self.turns(side))
+            .iter()
+            .map(|turns| turns.trips + turns.think.saturating_sub(turns.sure_think))
+            .fold(Duration::ZERO, |sum, trips| sum + trips)
     }
 
     /// Returns the time from the first data to the last, of either side.

@@ -51,6 +51,8 @@ pub(crate) struct Facts<'a, 'b> {
     pub closing: f64,
     /// Fraction of an exchange in which a rest waited for a delayed ACK.
     pub held: f64,
+    /// Whether RTTs took two thirds of a dialog of at least two requests.
+    pub is_trips: bool,
     /// Whether ACKs ended 4 of 5 of at least 10 pauses, without a dialog of requests.
     pub acks_release: bool,
     /// Whether no ACK ended 4 of 5 of at least 10 pauses, and all written data had been sent for two
@@ -111,6 +113,8 @@ impl<'a, 'b> Facts<'a, 'b> {
                     m.exchange.elapsed().as_secs_f64(),
                 )
             },
+            is_trips: m.exchange.exchanges() >= 2
+                && m.exchange.trips() * 3 >= m.exchange.elapsed() * 2,
             acks_release: acks_release(m),
             writes_release: writes_release(m),
             is_slow_start: is_slow_start(m, delivered),
