@@ -64,8 +64,8 @@ conditions! {
         Connection |facts| Some(facts.data_packets >= MIN_DATA_PACKETS);
     AT_SENDER "at-sender" "the capture point is the sender"
         Connection |facts| Some(facts.m.view == CapturePoint::Sender);
-    QUEUES_SEEN "queues-seen" "RTTs of the whole path can be measured at the capture point"
-        Connection |facts| Some(facts.m.sees_queues());
+    QUEUES_SEEN "queues-seen" "RTTs of the whole path can be measured at the capture point, or show a queue beyond it for half of the time"
+        Connection |facts| Some(facts.sees_queues());
     PACE_SEEN "pace-seen" "RTTs of the whole path can be measured at the capture point, or packets follow each other at a quarter more than the mean rate"
         Connection |facts| {
             let m = facts.m;

@@ -169,6 +169,14 @@ impl<'a, 'b> Facts<'a, 'b> {
         own >= others || windowed * 2 < own + others || window_rate(self.m).is_none()
     }
 
+    /// Whether queues show at the capture point, or one beyond it did for most of the time.
+    pub fn sees_queues(&self) -> bool {
+        let rounds = self.m.rounds.iter().zip(&self.standing);
+        let queued = rounds.filter(|(_, standing)| standing.is_some());
+        let queued = queued.fold(Duration::ZERO, |sum, (round, _)| sum + round.length());
+        self.m.sees_queues() || queued * 2 >= self.m.duration
+    }
+
     /// Whether the window can have been kept small by missing window scaling.
     pub fn is_unscaled(&self) -> bool {
         /// A window below this was not kept small by missing scaling.
@@ -358,10 +366,11 @@ fn loss_events(m: &Measures<'_>) -> usize {
 /// Smallest RTT of a round above the minimum, of few samples the smallest of these.
 ///
 /// Away from the sender the part to the sender counts only if ACKs clock the data, or timestamps show
-/// that data waited: an application that writes later makes it longer as well.
+/// that data waited: an application that writes later makes it longer as well. Without timestamps only
+/// a queue beyond the capture point shows.
 fn standing(m: &Measures<'_>, index: usize) -> Option<Duration> {
     let round = &m.rounds[index];
-    if !m.sees_queues() || round.trip.count == 0 {
+    if round.trip.count == 0 {
         return None;
     }
     if m.view.is_near_sender() {
@@ -369,6 +378,9 @@ fn standing(m: &Measures<'_>, index: usize) -> Option<Duration> {
     }
     let trips = m.rounds.iter().filter_map(|round| round.trip.least);
     let here = round.trip.least?.saturating_sub(trips.min()?);
+    if !m.sees_queues() {
+        return Some(here).filter(|here| *here >= m.queue_step);
+    }
     let turn = m.turn_delay(index).or_else(|| m.data_delay(index));
     Some(here + turn.unwrap_or_default())
 }
