@@ -66,6 +66,13 @@ conditions! {
         Connection |facts| Some(facts.m.view == CapturePoint::Sender);
     QUEUES_SEEN "queues-seen" "RTTs of the whole path can be measured at the capture point, or show a queue beyond it for half of the time"
         Connection |facts| Some(facts.sees_queues());
+    LINK_SEEN "link-seen" "RTTs show a queue or none, or away from the sender packets come at 95 % of the bottleneck rate and some are lost, as neither a pace nor an application has it"
+        Connection |facts| {
+            let lost = facts.retransmitted.saturating_sub(facts.spurious);
+            let is_away = !facts.m.view.is_near_sender();
+            let is_at_rate = facts.m.line.is_some_and(|line| facts.m.peak >= 0.95 * line);
+            Some(facts.sees_queues() || is_away && is_at_rate && lost > 0)
+        };
     PACE_SEEN "pace-seen" "RTTs of the whole path can be measured at the capture point, or packets follow each other at a quarter more than the mean rate"
         Connection |facts| {
             let m = facts.m;

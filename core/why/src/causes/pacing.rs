@@ -17,6 +17,7 @@ pub(crate) const CAUSE: Cause = Cause {
     requires: &[ENOUGH_DATA, FULL_SEGMENTS, WINDOW_HAD_ROOM],
     refuted_by: &[MESSAGES, STANDING_QUEUE, LOSSY],
     observable: &[PACE_SEEN],
+    twin: Some("path-saturated"),
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -23,7 +23,8 @@ pub(crate) const CAUSE: Cause = Cause {
     states: AFTER_LOSS,
     requires: &[QUEUE_GREW, DELIVERING],
     refuted_by: &[MESSAGES, WRITES_RELEASE, WINDOW_ZERO, ACKS_LATE],
-    observable: &[QUEUES_SEEN, QUEUE_IS_OWN],
+    observable: &[LINK_SEEN, QUEUE_IS_OWN],
+    twin: Some("pacing-limited"),
     features: &[PATH, ONE_WAY, SENDER, WINDOW, LOSS, PATTERN, ACKS, TIMES],
     ..Cause::explained_by(explain)
 };
