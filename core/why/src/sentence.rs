@@ -74,9 +74,9 @@ impl Diagnosis {
     fn unsure(&self, first: &Verdict) -> String {
         let other = self
             .alternative
-            .map_or_else(String::new, |second| format!(" or {}", second.name));
+            .map_or("another cause", |second| second.name);
         format!(
-            "Unsure: {}{other} ({} of the transfer, confidence {:.2}); {}.",
+            "Unsure: {} or {other} ({} of the transfer, confidence {:.2}); {}.",
             first.cause.name,
             percent(first.share),
             first.confidence,

@@ -318,6 +318,9 @@ fn full_link(account: &Account) -> Vec<&Attributed> {
     links.map(|(_, attributed)| attributed).collect()
 }
 
+/// Minimum time of an alternative, as a fraction of that of the first cause.
+const MIN_ALTERNATIVE: f64 = 0.02;
+
 /// Returns the cause that the first one cannot be told from here, or else the second most probable
 /// one over the whole time.
 fn alternative(account: &Account) -> Option<&'static Cause> {
@@ -329,7 +332,8 @@ fn alternative(account: &Account) -> Option<&'static Cause> {
         return Some(CAUSES[twin]);
     }
     let expected = account.expected.iter().enumerate();
-    let others = expected.filter(|(index, time)| *index != most && **time > 0.0);
+    let least = MIN_ALTERNATIVE * account.causes[most].time.as_secs_f64();
+    let others = expected.filter(|(index, time)| *index != most && **time > least);
     let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
     second.map(|(index, _)| CAUSES[index])
 }

@@ -29,6 +29,7 @@ pub(crate) const CAUSE: Cause = Cause {
         LOST_TWICE,
     ],
     observable: &[SMALLER_ARRIVED],
+    twin: Some("outage"),
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     ..Cause::explained_by(explain)
 };
