@@ -165,6 +165,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
                 .or_else(|| self.repair_without_sack(moment)),
             State::Full | State::Slack if self.facts.is_slow_start => place("cwnd-growth-limited"),
             State::Full | State::Slack if self.is_late_acks(moment) => place("ack-path"),
+            State::Full | State::Slack if self.is_shared(moment) => place("cross-traffic"),
             State::Full | State::Slack if self.is_path_despite_gaps(moment) => {
                 place("path-saturated")
             }
@@ -232,6 +233,16 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         moment.has_standing_queue() == Some(true)
             && self.facts.delivered > 0
             && acks_late(moment) == Some(true)
+    }
+
+    /// Whether a queue is in the RTT of a bottleneck that others share.
+    fn is_shared(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        let queue = self.m.queue(moment.index);
+        self.facts.has_others
+            && !self.facts.writes_release
+            && queue.is_some_and(|queue| queue >= self.m.queue_step)
+            && acks_late(moment) != Some(true)
+            && !closes(self.m, moment.index)
     }
 
     /// Whether the bottleneck was busy in a round whose flight is unknown, since the capture lacks

@@ -42,6 +42,8 @@ pub(crate) struct Facts<'a, 'b> {
     pub delivered: u64,
     /// Fraction of the rounds with a mean queue of a thirty-second of the RTT and 1 ms.
     pub queued: f64,
+    /// Whether others share the bottleneck: see [`has_others`].
+    pub has_others: bool,
     /// Time in which data was in flight and nothing came back: that of retransmission timers, and
     /// away from the sender that of silences that hide losses.
     pub silence: Duration,
@@ -99,6 +101,7 @@ impl<'a, 'b> Facts<'a, 'b> {
                 .map(|windows| windows.most),
             delivered,
             queued: queued(m),
+            has_others: has_others(m),
             silence: silence(m),
             held_in_flight: held_in_flight(m),
             closing: closing(m),
@@ -347,6 +350,45 @@ fn first_timeout(m: &Measures<'_>) -> Duration {
     let expiries = m.sender_view.episodes.expiries.iter();
     let shortest = expiries.map(|expiry| expiry.waited).min();
     shortest.map_or(MOST, |waited| (waited + waited / 3).clamp(LEAST, MOST))
+}
+
+/// Whether others took what a bottleneck with a queue did not deliver. One that serves a single flow
+/// delivers at its own rate as long as packets wait in its queue. Here packets waited in at least two
+/// fifths of the rounds, the delivery rate of these varied, and the distances of packets
+/// show a link that is faster than all of them.
+fn has_others(m: &Measures<'_>) -> bool {
+    const FASTER: f64 = 1.25;
+    /// Distances of ACKs that come together are no rate of a link.
+    const MUCH_FASTER: f64 = 8.0;
+    const VARIES: f64 = 1.35;
+    let Some(line) = m.line.filter(|_| m.sees_queues()) else {
+        return false;
+    };
+    let is_whole = |index: &usize| {
+        let round = &m.rounds[*index];
+        let is_queued = m.queue(*index).is_some_and(|queue| queue >= m.queue_step);
+        is_queued && round.again == 0 && round.acked > 0
+    };
+    let queued = (0..m.rounds.len()).filter(is_whole);
+    let mut rates: Vec<f64> = queued.map(|index| m.near_rate(index)).collect();
+    rates.sort_by(f64::total_cmp);
+    let count = rates.len();
+    let is_usual = count > 0 && count * 5 >= m.rounds.len() * 2;
+    // A link that serves in slots, and a congested path of ACKs, let ACKs come in trains with long
+    // gaps between them.
+    let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
+    let (acked, in_trains) = (
+        sum(|round| round.acked),
+        sum(|round| round.ack_train_octets),
+    );
+    let gaps = m
+        .rounds
+        .iter()
+        .filter_map(|round| round.ack_gaps.variation());
+    let (gaps, of) = gaps.fold((0.0, 0), |(sum, of), gap| (sum + gap, of + 1));
+    let is_spread = in_trains * 40 <= acked * 39 && gaps <= 1.2 * f64::from(of);
+    let is_faster = line >= FASTER * m.peak && line <= MUCH_FASTER * m.peak;
+    is_usual && is_spread && is_faster && rates[count * 9 / 10] >= VARIES * rates[count / 10]
 }
 
 /// Loss events, at least two minimum RTTs apart.

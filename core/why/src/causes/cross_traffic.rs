@@ -7,7 +7,9 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "cross traffic",
     meaning: "The bottleneck is busy and its queue is not empty, but most of what it carries is \
               the traffic of other flows.",
-    confidence: "Medium. A rate that falls on the bottleneck itself (radio) is indistinguishable.",
+    confidence: "High where the rate varies although packets wait, at a link that is faster by a \
+                 quarter; else medium. A rate that falls on the bottleneck itself (radio) is \
+                 indistinguishable.",
     capture_points: "sender; receiver and mid-path where timestamps show the queue",
     fix: "More rate at the bottleneck, fewer or shaped competing flows; per-flow queueing (fq_codel, \
           cake) gives each flow its share.",
