@@ -288,6 +288,27 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_for_a_late_ack_is_no_sure_think_time() {
+        let mut all = Conversation::opened(50, 20_000);
+        let (mut at, mut asked, mut answered) = (100_000, 1, 1);
+        for _ in 0..10 {
+            all.say(at, Side::Client, asked, answered, 200);
+            asked += 200;
+            all.say(at + 50, Side::Server, answered, asked, 900);
+            answered += 900;
+            // A queue of others holds the response for 180 ms; the client then thinks for 10 ms.
+            at += 200_000;
+            all.say(at, Side::Client, asked, answered, 0);
+            at += 10_000;
+        }
+        let exchange = all.exchange();
+        let requests = exchange.turns(Side::Client);
+        assert_eq!(requests.clean, 9);
+        assert_eq!(requests.sure_think, Duration::from_millis(90));
+        assert!(exchange.trips() * 10 >= exchange.elapsed() * 9);
+    }
+
+    #[test]
     fn data_of_both_sides_at_once_is_no_exchange() {
         let mut all = Conversation::opened(10_000, 50);
         for index in 0..50_u32 {

@@ -29,6 +29,16 @@ fn a_handshake_tells_sides_options_and_round_trip() {
 }
 
 #[test]
+fn without_a_syn_the_port_of_a_service_tells_the_server() {
+    let mut capture = Capture::new(9);
+    // The server is seen first.
+    capture.say(0, ack(1));
+    let connection = capture.connection();
+    assert_eq!(connection.endpoint(Side::Client).port, 40_000);
+    assert_eq!(connection.endpoint(Side::Server).port, 80);
+}
+
+#[test]
 fn three_duplicates_make_a_retransmission_fast() {
     for iss in [5, u32::MAX - 2500] {
         let mut capture = Capture::open(iss);
