@@ -7,7 +7,7 @@ use gigatcp_units::{Duration, Rate};
 use serde_json::Value;
 
 use super::intervals::{Interval, SMSS, Settings, readings};
-use super::{COARSE, ReportedConnection};
+use super::{COARSE, FailedConnection, ReportedConnection};
 
 /// A parsed text that is a report of iperf3.
 enum Document {
@@ -60,7 +60,9 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
         }
     };
     let mut notes = vec![COARSE.to_owned()];
-    if let Some(error) = whole["error"].as_str() {
+    if let Some(error) = whole["error"].as_str()
+        && FailedConnection::of_line(error).is_none()
+    {
         notes.push(format!("iperf3 reports an error: {error}"));
     }
     if whole["start"]["test_start"]["protocol"] == "UDP" {
@@ -90,6 +92,14 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
         .into_iter()
         .map(|stream| stream.connection(&whole["end"]));
     Some((connections.collect(), notes))
+}
+
+/// Returns the failure that a report of iperf3 tells of.
+pub(super) fn error(text: &str) -> Option<FailedConnection> {
+    match document(text)? {
+        Document::Whole(whole) => FailedConnection::of_line(whole["error"].as_str()?),
+        Document::Damaged(_) => None,
+    }
 }
 
 fn streams(whole: &Value) -> Vec<Stream> {

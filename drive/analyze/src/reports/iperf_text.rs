@@ -10,6 +10,7 @@
 use gigatcp_units::Duration;
 
 use super::ReportedConnection;
+use super::command::Command;
 use super::intervals::{Interval, Settings, readings};
 
 /// Program that wrote a text.
@@ -66,6 +67,7 @@ struct Text {
     is_udp: bool,
     /// Whether an iperf3 sender's columns were printed.
     is_sender: bool,
+    command: Command,
 }
 
 /// Returns the program, the connections of a test and notes on them. `None` if the text has no row
@@ -84,6 +86,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, Vec<ReportedConnection>,
         let notes = vec!["a UDP test has no connection to explain".to_owned()];
         return Some((source, Vec::new(), notes));
     }
+    read.command = Command::read(text, &["iperf3", "iperf"]).unwrap_or_default();
     let streams = read.streams();
     let connections: Vec<_> = streams.iter().map(|id| read.connection(id)).collect();
     let has_rtt = read.rows.iter().any(|row| row.rtt.is_some());
@@ -183,8 +186,14 @@ impl Text {
     fn connection(&self, id: &str) -> ReportedConnection {
         let rows: Vec<&Row> = self.rows.iter().filter(|row| row.id == id).collect();
         let counted: Vec<Interval> = intervals(&rows).into_iter().map(Row::interval).collect();
+        let settings = Settings {
+            target: self.command.target,
+            pacing: self.command.pacing,
+            ..Settings::default()
+        };
         ReportedConnection {
-            steps: readings(&counted, &Settings::default()),
+            steps: readings(&counted, &settings),
+            sets_buffers: self.command.sets_buffers,
             ..ReportedConnection::new(self.name(id, &rows))
         }
     }

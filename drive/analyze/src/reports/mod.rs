@@ -7,11 +7,15 @@
 //! | `nuttcp.rs` | nuttcp's interval lines and its last line, also `-fparse` |
 //! | `intervals.rs` | the intervals of these testers as readings |
 //! | `lines.rs` | `gigatcp watch --json-lines` |
+//! | `command.rs` | the command line copied with such a text |
+//! | `failed.rs` | errors of programs whose connection failed |
 //! | `sockets.rs` | output of `ss -tin`, once or repeated, which `gigatcp-why` reads |
 //!
 //! A report has few counters at few moments. Its answers are less certain than those from kernel
 //! counters, which are less certain than those from packets.
 
+mod command;
+mod failed;
 mod intervals;
 mod iperf3;
 mod iperf_text;
@@ -22,6 +26,8 @@ mod sockets;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Diagnosis;
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading, ss};
+
+pub use failed::FailedConnection;
 
 /// Diagnosis of a connection from a report.
 #[derive(Clone, Debug)]
@@ -45,6 +51,8 @@ pub struct Report {
     pub source: &'static str,
     /// Its connections with data, those that delivered most first.
     pub connections: Vec<Reported>,
+    /// The connection that could not be opened, or ended in mid-test.
+    pub failed: Option<FailedConnection>,
     /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
 }
@@ -77,6 +85,22 @@ impl ReportedConnection {
 const COARSE: &str = "iperf3 reports few counters: the flight is taken to be rate times RTT; only a \
                       window that this equals in most intervals is certain";
 
+/// Note on counters that no connection has for itself.
+const OF_HOST: &str = "these counters are of the whole host, not of a connection: `ss -tin` prints those \
+                       of each";
+
+/// Whether a text is of `nstat` or `netstat -s`.
+fn is_of_host(text: &str) -> bool {
+    let names = ["TcpRetransSegs", "TcpOutSegs", "TcpActiveOpens"];
+    let words = [
+        "segments retransmitted",
+        "segments sent out",
+        "active connection openings",
+    ];
+    let has = |of: [&str; 3]| of.iter().filter(|word| text.contains(**word)).count() >= 2;
+    has(names) || has(words)
+}
+
 /// Parses a report; `None` if the text has another form.
 pub fn report(text: &str) -> Option<Report> {
     let (source, connections, notes) = if let Some((connections, notes)) = iperf3::read(text) {
@@ -88,9 +112,18 @@ pub fn report(text: &str) -> Option<Report> {
         ("ss", connections, notes)
     } else if let Some((source, connections, notes)) = iperf_text::read(text) {
         (source, connections, notes)
-    } else {
-        let (connections, notes) = nuttcp::read(text)?;
+    } else if let Some((connections, notes)) = nuttcp::read(text) {
         ("nuttcp", connections, notes)
+    } else if is_of_host(text) {
+        ("nstat", Vec::new(), vec![OF_HOST.to_owned()])
+    } else {
+        FailedConnection::read(text)?;
+        ("a program", Vec::new(), Vec::new())
+    };
+    let failed = match source {
+        "iperf3" if text.trim_start().starts_with('{') => iperf3::error(text),
+        "ss" => FailedConnection::in_ss(text),
+        _ => FailedConnection::read(text),
     };
     let mut connections: Vec<Reported> = connections
         .into_iter()
@@ -100,6 +133,7 @@ pub fn report(text: &str) -> Option<Report> {
     Some(Report {
         source,
         connections,
+        failed,
         notes,
     })
 }

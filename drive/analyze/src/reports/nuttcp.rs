@@ -7,6 +7,7 @@ use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::counters::known_default;
 
 use super::ReportedConnection;
+use super::command::Command;
 use super::intervals::{Interval, Settings, readings};
 
 /// Bytes of nuttcp's MB.
@@ -103,12 +104,15 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
         ..Interval::default()
     });
     let steps: Vec<Interval> = steps.collect();
+    let command = Command::read(text, &["nuttcp"]).unwrap_or_default();
     let settings = Settings {
         setup_rtt: rtt,
+        target: command.target,
         ..Settings::default()
     };
     let connection = ReportedConnection {
         steps: readings(&steps, &settings),
+        sets_buffers: command.sets_buffers,
         cpu: end.cpu.map(|percent| Some(percent? / 100.0)),
         ..ReportedConnection::new("transmitter -> receiver".to_owned())
     };

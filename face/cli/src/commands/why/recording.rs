@@ -172,6 +172,7 @@ fn report(interval: Interval, selection: Selection, peer: Option<&str>) -> Repor
     Report {
         source: "gigatcp watch",
         connections: selection.connections.into_iter().map(reported_of).collect(),
+        failed: None,
         notes,
     }
 }

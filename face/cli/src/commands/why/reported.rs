@@ -60,6 +60,12 @@ fn is_text(path: &Path) -> bool {
 pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bool) -> String {
     let count = report.connections.len();
     let mut text = String::new();
+    if let Some(failed) = &report.failed {
+        text.push_str(&format!("{}\n", failed.sentence));
+        text.push_str(&labeled("Evidence", &terminal(&failed.line)));
+        text.push_str(&labeled("Fix", failed.fix));
+        text.push('\n');
+    }
     let shown = if shows_all { count } else { SHOWN };
     for one in report.connections.iter().take(shown) {
         let label = ConnectionLabel {
@@ -78,7 +84,7 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     if let Some(more @ 1..) = count.checked_sub(shown) {
         text.push_str(&format!("{more} more; --all shows them\n\n"));
     }
-    if count == 0 {
+    if count == 0 && report.failed.is_none() {
         let name = terminal(&path.display().to_string());
         text.push_str(&format!(
             "{name} has no connection that can be explained.\n"
@@ -103,6 +109,12 @@ pub(super) fn json(path: &Path, report: &Report, is_verbose: bool) -> Value {
     let connections: Vec<Value> = report.connections.iter().map(connection).collect();
     json!({
         "connections": connections,
+        "failed": report.failed.as_ref().map(|failed| json!({
+            "evidence": failed.line,
+            "fix": failed.fix,
+            "outcome": failed.outcome,
+            "sentence": failed.sentence,
+        })),
         "file": path.display().to_string(),
         "notes": report.notes,
         "report": report.source,

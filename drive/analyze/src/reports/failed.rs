@@ -1,0 +1,186 @@
+//! What a program says of a connection that it could not open, or that ended in mid-test.
+//!
+//! Programs print the text of the error that the kernel returned to `connect`, `send` or `recv`
+//! (POSIX errno), curl and Ncat words of their own. The kernel knows of the peer only what packets
+//! told it: a reset, an ICMP error, or nothing.
+
+/// A connection that failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailedConnection {
+    /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy` or `closed`.
+    pub outcome: &'static str,
+    /// What happened, in a sentence.
+    pub sentence: &'static str,
+    /// What to do about it.
+    pub fix: &'static str,
+    /// The line of the program that says so.
+    pub line: String,
+}
+
+/// A kind of failure, and the words that programs have for it, in lower case.
+struct Kind {
+    words: &'static [&'static str],
+    outcome: &'static str,
+    sentence: &'static str,
+    fix: &'static str,
+}
+
+/// Maximum characters kept of a line.
+const MAX_LINE: usize = 200;
+
+/// The first that fits decides.
+const KINDS: [Kind; 6] = [
+    Kind {
+        words: &["server is busy running a test"],
+        outcome: "busy",
+        sentence: "The server is busy with another test and takes one at a time.",
+        fix: "wait until that test is over, or start a second server on another port (iperf3 -s -p 5202)",
+    },
+    Kind {
+        words: &[
+            "could not resolve",
+            "name or service not known",
+            "name resolution",
+            "unknown host",
+        ],
+        outcome: "unresolved",
+        sentence: "The name of the host has no address: no packet was sent.",
+        fix: "check the name and the resolver (getent hosts NAME), or give the address",
+    },
+    Kind {
+        words: &["connection refused", "couldn't connect to server"],
+        outcome: "refused",
+        sentence: "The connection was refused: the host answered with a reset.",
+        fix: "start the server, and check its port and address (ss -ltn there): nothing listens, or a \
+              firewall rejects the connection",
+    },
+    Kind {
+        words: &["unreachable", "no route to host"],
+        outcome: "unreachable",
+        sentence: "The host is unreachable: this host has no route, or a router or neighbor said so.",
+        fix: "look at the route (ip route get ADDRESS) and whether the address answers (ip neigh, ping)",
+    },
+    Kind {
+        words: &["timed out", "timeout was reached", "ncat: timeout"],
+        outcome: "never-answered",
+        sentence: "The connection was never answered: each SYN, or its answer, was lost.",
+        fix: "look for a firewall that drops the port, a wrong address, or a host that is down (tcpdump \
+              at both ends shows where the SYN ends)",
+    },
+    Kind {
+        words: &[
+            "closed unexpectedly",
+            "server has terminated",
+            "connection reset by peer",
+            "broken pipe",
+        ],
+        outcome: "closed",
+        sentence: "The other end went away in mid-test: its program ended, or a reset came.",
+        fix: "look why the program at the other end ended (its log; out of memory, a limit of a unit, a \
+              restart)",
+    },
+];
+
+impl FailedConnection {
+    /// Returns the failure that a text tells of, if any.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let lines = text.lines().filter(|line| is_error(line));
+        lines.rev().find_map(Self::of_line)
+    }
+
+    /// Returns the failure of a connection whose SYN `ss` shows without an answer for a second: it
+    /// was sent more than once.
+    pub(super) fn in_ss(text: &str) -> Option<Self> {
+        let lines: Vec<&str> = text.lines().collect();
+        let is_opening = |line: &&str| line.trim_start().starts_with("SYN-SENT");
+        let last = lines.iter().rposition(is_opening)?;
+        let counters = lines[last..].iter().take(2);
+        let mut words = counters.flat_map(|line| line.split_whitespace());
+        let sent = words.find_map(|word| word.strip_prefix("segs_out:"))?;
+        let is_again = sent.parse::<u64>().is_ok_and(|sent| sent > 1);
+        let kind = KINDS.iter().find(|kind| kind.outcome == "never-answered")?;
+        is_again.then(|| kind.of(lines[last]))
+    }
+
+    /// Returns the failure that an error names.
+    pub(super) fn of_line(line: &str) -> Option<Self> {
+        let said = line.to_lowercase();
+        let kinds = &mut KINDS.iter();
+        let kind = kinds.find(|kind| kind.words.iter().any(|word| said.contains(word)))?;
+        Some(kind.of(line))
+    }
+}
+
+impl Kind {
+    fn of(&self, line: &str) -> FailedConnection {
+        FailedConnection {
+            outcome: self.outcome,
+            sentence: self.sentence,
+            fix: self.fix,
+            line: line.trim().chars().take(MAX_LINE).collect(),
+        }
+    }
+}
+
+/// Whether a program prints such a line if it fails: not a log of something else.
+fn is_error(line: &str) -> bool {
+    const BEGINS: [&str; 7] = [
+        "iperf3: ",
+        "iperf: ",
+        "nuttcp",
+        "ncat: ",
+        "curl: ",
+        "wget: ",
+        "connect failed",
+    ];
+    let said = line.trim_start().to_lowercase();
+    BEGINS.iter().any(|begin| said.starts_with(begin))
+        || said.contains("connect failed")
+        || said.contains("write failed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_programs_are_told_by_what_the_peer_did() {
+        let of = |text| FailedConnection::read(text).map(|failed| failed.outcome);
+        for (text, outcome) in [
+            (
+                "iperf3: error - unable to connect to server: Connection refused",
+                "refused",
+            ),
+            ("tcp connect failed: Connection timed out", "never-answered"),
+            (
+                "nuttcp-t: v6.1.2: Error: connect: Connection timed out",
+                "never-answered",
+            ),
+            ("Ncat: TIMEOUT.", "never-answered"),
+            (
+                "curl: (7) Failed to connect to h port 80 after 78 ms: Couldn't connect to server",
+                "refused",
+            ),
+            (
+                "iperf3: error - unable to connect to server: Network is unreachable",
+                "unreachable",
+            ),
+            (
+                "iperf3: error - the server is busy running a test. try again later",
+                "busy",
+            ),
+            (
+                "iperf3: error - control socket has closed unexpectedly",
+                "closed",
+            ),
+            ("curl: (6) Could not resolve host: h", "unresolved"),
+        ] {
+            assert_eq!(of(text), Some(outcome), "{text}");
+        }
+        assert_eq!(
+            of("May 1 12:00:00 sshd: Connection refused by policy"),
+            None
+        );
+        assert_eq!(of("the request timed out"), None);
+    }
+}
