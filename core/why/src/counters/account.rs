@@ -235,9 +235,8 @@ impl CounterAccount {
     }
 
     /// Adds the only reading of a sender. Its counters are since the connection began; the time
-    /// explained is that in which data was unsent or in flight, which they measure. What holds only
-    /// at the moment of the reading is no evidence for that time, and is left out. Returns whether there
-    /// was such time.
+    /// explained is that in which data was unsent or in flight, which they measure. What holds at the
+    /// moment of the reading stands for that time. Returns whether there was such time.
     pub fn on_total(&mut self, reading: &Reading) -> bool {
         let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {
             return false;
@@ -247,7 +246,13 @@ impl CounterAccount {
             at: begin.at + busy,
             smss: reading.smss,
             options: reading.options,
-            snd_wnd: reading.snd_wnd.filter(|window| *window == Bytes::ZERO),
+            snd_wnd: reading.snd_wnd,
+            rtt: reading.rtt,
+            cwnd_segments: reading.cwnd_segments,
+            unacked: reading.unacked,
+            notsent: reading.notsent,
+            app_limited: reading.app_limited,
+            delivery_rate: reading.delivery_rate,
             ..begin
         };
         for place in TOTALS.into_iter().filter_map(place) {

@@ -36,7 +36,14 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "path-saturated",
         needs: None,
-        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, RATE_AT_BEST, PATH_FULL],
+        conditions: &[
+            NOT_WINDOW,
+            NOT_BUFFER,
+            NOT_IDLE,
+            RATE_AT_BEST,
+            CWND_NEEDED,
+            PATH_FULL,
+        ],
         explain: |c| Explanation {
             figure: c.rate(),
             finding: format!("The bottleneck was busy for {}.", c.time()),

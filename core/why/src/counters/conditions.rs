@@ -156,8 +156,10 @@ pub(super) const WINDOW_OPEN: Condition = Condition {
 /// Without an RTT, the kernel's counter of the full window stands alone.
 pub(super) const NO_QUEUE: Condition = Condition {
     name: "no queue lengthened the RTT",
-    holds: |f, _| match f.value(F::Queue) {
+    holds: |f, wait| match f.value(F::Queue) {
         None => Some(true),
+        // Of a single reading, it is the RTT of that moment, which a closed window lengthens.
+        _ if wait == Wait::Window && f.value(F::RateOfPeak).is_none() => Some(true),
         Some(_) => any([f.low(F::Queue, [0.5, 1.2]), f.low(F::QueueMs, [2.0, 5.0])]),
     },
 };
@@ -241,6 +243,24 @@ pub(super) const CWND_USED: Condition = Condition {
     holds: |f, _| f.high(F::CwndFill, [0.25, 0.6]).flatten(),
 };
 
+/// A full path holds what cwnd allows, or half of it with a control that paces by a model (cwnd is
+/// twice the path's content there). Less is in flight where a buffer or the application limits.
+pub(super) const CWND_NEEDED: Condition = Condition {
+    name: "cwnd was in use",
+    holds: |f, wait| {
+        // With many readings, the rate over the best one shows more.
+        let is_rough = f.value(F::Coarse) == Some(1.0) || f.value(F::RateOfPeak).is_none();
+        match wait {
+            Wait::Rest if !is_rough => Some(true),
+            Wait::Rest if f.value(F::Model) == Some(1.0) => {
+                f.high(F::CwndFill, [0.3, 0.45]).flatten()
+            }
+            Wait::Rest => f.high(F::CwndFill, [0.55, 0.7]).flatten(),
+            _ => Some(true),
+        }
+    },
+};
+
 pub(super) const CWND_GROWS: Condition = Condition {
     name: "cwnd grew",
     holds: |f, _| {
@@ -270,8 +290,10 @@ pub(super) const PATH_FULL: Condition = Condition {
         let loss = f.high(F::LossRate, [1e-9, 1e-5]);
         match wait {
             Wait::Window => queue.flatten(),
-            // Without an RTT, losses may have any cause.
+            // Without an RTT, losses may have any cause. A report shows them for whole seconds, so
+            // a queue has to show.
             _ if queue.is_none() => None,
+            _ if f.value(F::Coarse) == Some(1.0) => queue.flatten(),
             _ if f.value(F::Model) == Some(1.0) => any([queue, loss]).filter(|is| *is),
             _ => any([queue, loss]),
         }

@@ -17,7 +17,7 @@ use super::explain::Context;
 use super::features::{Features, Measures};
 use super::score::{Basis, confidence, is_shown, probabilities};
 use super::slice::{Slice, WAITS, Wait};
-use crate::account::{MIN_PROBABILITY, Span, most};
+use crate::account::{DECIDED, MIN_PROBABILITY, Span, most};
 use crate::capture_point::CapturePoint;
 use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
@@ -58,7 +58,7 @@ struct Account {
 }
 
 impl Account {
-    fn of(account: &CounterAccount, features: &[Features]) -> Self {
+    fn of(account: &CounterAccount, m: &Measures, features: &[Features]) -> Self {
         let mut sum = Self {
             entries: vec![Attributed::default(); COUNTER_CAUSES.len()],
             unknown: Duration::ZERO,
@@ -70,10 +70,15 @@ impl Account {
             for wait in Wait::ALL {
                 let time = slice.waits[wait as usize];
                 if !time.is_zero() {
+                    let all = if wait == Wait::Rest && m.is_full_path {
+                        only("path-saturated")
+                    } else {
+                        smoothed(account, features, index, wait)
+                    };
                     sum.attribute(
-                        (index, slice, &features[index]),
+                        (index, slice, &features[index], m.is_full_path),
                         (wait, at, time),
-                        &smoothed(account, features, index, wait),
+                        &all,
                     );
                     at += time;
                 }
@@ -84,7 +89,7 @@ impl Account {
 
     fn attribute(
         &mut self,
-        (index, slice, features): (usize, &Slice, &Features),
+        (index, slice, features, is_decided): (usize, &Slice, &Features, bool),
         (wait, start, length): (Wait, Instant, Duration),
         all: &[f64],
     ) {
@@ -109,7 +114,7 @@ impl Account {
         let to = &mut self.entries[entry];
         to.time += length;
         to.weight += probability * seconds;
-        if is_shown(entry, features, wait) {
+        if is_decided || is_shown(entry, features, wait) {
             to.shown += seconds;
         }
         to.bytes += slice.acked as f64 * seconds / slice.length.as_secs_f64().max(1e-9);
@@ -125,6 +130,14 @@ impl Account {
         let first = entries.max_by_key(|entry| self.entries[*entry].time)?;
         (!self.entries[first].time.is_zero()).then_some(first)
     }
+}
+
+/// Probabilities where facts decide.
+fn only(id: &str) -> Vec<f64> {
+    let entries = COUNTER_CAUSES.iter();
+    entries
+        .map(|entry| if entry.id == id { DECIDED } else { 0.0 })
+        .collect()
 }
 
 /// Returns the probabilities of a wait, smoothed over neighboring slices. The same wait of the
@@ -203,7 +216,7 @@ impl CounterAccount {
         let m = Measures::of(self);
         let slices = 0..self.slices.len();
         let features: Vec<Features> = slices.map(|index| m.features(self, index)).collect();
-        let sum = Account::of(self, &features);
+        let sum = Account::of(self, &m, &features);
         let lengths = self.slices.iter().map(|slice| slice.length);
         let duration = lengths.fold(Duration::ZERO, |sum, length| sum + length);
         let throughput = rate(m.delivered as f64 / m.time.max(1e-9));
@@ -276,6 +289,7 @@ impl CounterAccount {
             shown: attributed.shown / seconds.max(1e-9),
             is_coarse: self.is_coarse() && !is_held,
             has_both_ends: self.has_both_ends(),
+            is_loss: cause.is_loss,
         };
         let achieved = m.delivered as f64 / m.time.max(1e-9);
         let missed = capacity.bytes_per_second * seconds - attributed.bytes;

@@ -6,6 +6,7 @@ use gigatcp_units::{Bytes, Duration, kernel_control};
 
 use super::account::{CounterAccount, End};
 use super::default_windows::known_default;
+use super::full_path;
 use super::held_window::HeldWindow;
 use super::slice::{Slice, Wait};
 use crate::measures::quartile;
@@ -145,6 +146,8 @@ pub(super) struct Measures {
     pub is_model: Option<bool>,
     /// Window that held rate times RTT, if the kernel's counters are unknown.
     pub held: Option<HeldWindow>,
+    /// Whether rate, RTT and cwnd show a full path, if these counters are unknown.
+    pub is_full_path: bool,
 }
 
 /// Returns the three quartiles of the samples.
@@ -184,12 +187,14 @@ impl Measures {
         let busy = slices.iter().filter(|slice| slice.share(Wait::Idle) < 0.5);
         let rates = quartiles(busy.map(Slice::sound_rate).collect());
         let control = account.congestion.as_deref();
+        let is_model = control.map(kernel_control::is_rate_based);
+        let loss_rate = of(retransmitted, sent as f64).unwrap_or(0.0);
         Self {
             min_rtt,
             peak: slices.iter().map(Slice::sound_rate).fold(0.0, f64::max),
             delivered: sum(|slice| slice.acked),
             time,
-            loss_rate: of(retransmitted, sent as f64).unwrap_or(0.0),
+            loss_rate,
             loss_queue: loss_queue.map(|[_, middle, _]| middle),
             loss_queue_of_max: loss_queue
                 .zip(max_queue)
@@ -205,8 +210,9 @@ impl Measures {
             retransmitted,
             events: account.losses.count,
             host_drops: of(sum(|slice| slice.host_drops), retransmitted as f64),
-            is_model: control.map(kernel_control::is_rate_based),
+            is_model,
             held: HeldWindow::of(account),
+            is_full_path: full_path::is_full(account, is_model, loss_rate),
         }
     }
 

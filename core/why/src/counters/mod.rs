@@ -55,7 +55,7 @@
 //! | `reading.rs`, `host.rs`, `ss.rs` | inputs |
 //! | `account.rs`, `slice.rs`, `loss.rs` | converts readings to slices of time and loss events |
 //! | `host_summary.rs` | a host from its first reading to its last one |
-//! | `features.rs`, `held_window.rs` | quantities of a slice; a window found by Little's law |
+//! | `features.rs`, `held_window.rs`, `full_path.rs` | quantities of a slice; a window found by Little's law; a full path |
 //! | `causes.rs`, `conditions.rs` | each cause, and what must be the case for it |
 //! | `weights.rs`, `score.rs` | the probability of the causes that remain |
 //! | `diagnosis.rs`, `explain.rs` | the result: times and text |
@@ -70,6 +70,7 @@ mod default_windows;
 mod diagnosis;
 mod explain;
 mod features;
+mod full_path;
 mod held_window;
 mod host;
 mod host_summary;
