@@ -476,10 +476,15 @@ impl CounterAccount {
     /// Whether only the expiry of a timer can end the stall.
     fn is_stalled(&self, from: &Reading, to: &Reading) -> bool {
         let is_still = from.bytes_acked.is_some() && from.bytes_acked == to.bytes_acked;
-        let is_out = |reading: &Reading| reading.unacked.is_some_and(|segments| segments > 0);
         let has_backed_off = [from, to].iter().any(|reading| {
             reading.backoff.is_some_and(|times| times > 0) || reading.ca_state == Some(4)
         });
+        // A timer backs off for data in flight.
+        let is_out = |reading: &Reading| {
+            reading
+                .unacked
+                .map_or(has_backed_off, |segments| segments > 0)
+        };
         let usual = to.rtt.unwrap_or_default() * 2 + Duration::from_millis(50);
         let waited = to.at.saturating_since(self.progress);
         is_still && is_out(from) && is_out(to) && (has_backed_off || waited > usual)

@@ -87,6 +87,9 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
         }
         let smss = settings.smss;
         let rtt = interval.rtt.or(settings.setup_rtt);
+        // After a timeout cwnd is a segment (RFC 5681 section 3.1).
+        let is_timed_out =
+            interval.bytes <= 0.0 && interval.cwnd.is_some_and(|cwnd| cwnd < 2.0 * smss as f64);
         let in_flight = rtt.map(|rtt| interval.bytes / seconds * rtt.as_secs_f64());
         let reading = Reading {
             at,
@@ -100,6 +103,7 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
             min_rtt,
             unacked: in_flight.map(|bytes| (bytes / smss as f64) as u64 + 1),
             app_idle: target.map(|_| idle),
+            backoff: is_timed_out.then_some(1),
             max_pacing_rate: settings.pacing,
             pacing_rate: settings.pacing,
             ..Reading::default()
