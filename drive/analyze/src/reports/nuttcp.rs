@@ -82,7 +82,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     }
     let mut notes = vec![
         "nuttcp reports few counters: the flight is taken to be rate times the RTT of the \
-         connection's setup, and no confidence is above 0.74"
+         connection's setup"
             .to_owned(),
     ];
     if intervals.is_empty() {

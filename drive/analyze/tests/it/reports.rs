@@ -33,9 +33,10 @@ fn a_report_of_iperf3_has_the_cause_of_the_capture_of_the_same_run() {
         assert_eq!((report.source, report.connections.len()), ("iperf3", 1));
         let (found, confidence) = primary(&report);
         assert_eq!(found, cause);
-        // Only a window is certain, by Little's law.
-        let is_certain = cause == "receive-window-limited";
-        assert_eq!(confidence > 0.74, is_certain, "{name}: {confidence}");
+        // A window is certain by Little's law, a full path by cwnd and RTT, a rate by the user's wish.
+        // Which losses come without a queue, whole seconds do not show.
+        let is_certain = !matches!(name, "policer" | "outage");
+        assert_eq!(confidence > 0.8, is_certain, "{name}: {confidence}");
     }
 }
 
