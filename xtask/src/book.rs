@@ -3,8 +3,8 @@
 //! The pages are copied to `target/book/src` at their own paths, so that links between them hold;
 //! files of the checkout that they link to are copied too. The program's output about itself
 //! (keys of plans, controls, queues, causes, commands) becomes pages, which are never in the
-//! tree. mdBook then builds the book in `target/book/html`. It is installed into `target/tools`
-//! once.
+//! tree. mdBook then builds the book in `target/book/html`, whose links must all lead to a file. It
+//! is installed into `target/tools` once.
 
 use std::fs;
 use std::path::Path;
@@ -39,19 +39,24 @@ pub fn run() -> Result<(), Failed> {
     let source = book.join("src");
     drop(fs::remove_dir_all(&book));
     let summary = read(&top().join(SUMMARY))?;
-    let pages: Vec<String> = links::links(SUMMARY, &summary)
+    let mut pages: Vec<String> = links::links(SUMMARY, &summary)
         .into_iter()
         .map(|link| link.path)
         .collect();
-    let mut further = String::new();
-    for page in &pages {
-        for linked in copy_with_linked(page, &source)? {
-            let line = format!("- [{linked}]({linked})\n");
-            if linked.ends_with(".md") && !pages.contains(&linked) && !further.contains(&line) {
-                further.push_str(&line);
+    let listed = pages.len();
+    let mut next = 0;
+    while let Some(page) = pages.get(next).cloned() {
+        for linked in copy_with_linked(&page, &source)? {
+            if linked.ends_with(".md") && !pages.contains(&linked) {
+                pages.push(linked);
             }
         }
+        next += 1;
     }
+    let further: String = pages[listed..]
+        .iter()
+        .map(|page| format!("- [{page}]({page})\n"))
+        .collect();
     let program = process::build_command("test")?;
     let mut contents = contents(&summary, &reference(&program, &source)?);
     // mdBook drops pages outside the contents, so links to them would be dead.
@@ -69,7 +74,35 @@ pub fn run() -> Result<(), Failed> {
         contents.matches("](").count(),
         book.join("html/index.html").display()
     );
-    Ok(())
+    match dead_links(&book.join("html"))? {
+        0 => Ok(()),
+        _ => Err(Failed::Found),
+    }
+}
+
+/// Prints the links of a site whose file is not there; counts them. `tidy` checks anchors.
+fn dead_links(site: &Path) -> Result<usize, Failed> {
+    /// mdBook makes these, with links from the top.
+    const MADE: [&str; 3] = ["404.html", "print.html", "toc.html"];
+    let mut find = Command::new("find");
+    find.arg(site).args(["-name", "*.html"]);
+    let mut dead = 0;
+    for page in process::printed(find)?.lines().map(Path::new) {
+        if MADE.iter().any(|name| page.ends_with(name)) {
+            continue;
+        }
+        let directory = page.parent().unwrap_or(site);
+        let text = read(page)?;
+        for rest in text.split("href=\"").skip(1) {
+            let link = rest.split('"').next().unwrap_or_default();
+            let file = link.split('#').next().unwrap_or_default();
+            if !file.contains(':') && !directory.join(file).exists() {
+                println!("{}: dead link {link}", page.display());
+                dead += 1;
+            }
+        }
+    }
+    Ok(dead)
 }
 
 /// Copies a page below `source`, and the files that it links to. Paths stay the same. Returns

@@ -16,9 +16,11 @@
 //! The paths of this machine are not part of the program, so another checkout gives the same bytes;
 //! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
 //! built elsewhere. `--target aarch64-unknown-linux-gnu` makes all of it for another machine, and
-//! needs its linker and QEMU. `--address URL` is where the archives of the recipes will be. The C library is glibc. `cargo build --release --target
-//! x86_64-unknown-linux-musl` works too: one run costs within 4 % of the same CPU time, but a sweep
-//! of 300 short runs on two cores takes 1.46 times as long, because of musl's allocator.
+//! needs its linker and QEMU. `--address URL` is where the archives of the recipes will be.
+//!
+//! The C library is glibc. `cargo build --release --target x86_64-unknown-linux-musl` works too: one
+//! run costs within 4 % of the same CPU time, but a sweep of 300 short runs on two cores takes 1.46
+//! times as long, because of musl's allocator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,8 +40,16 @@ const GOAL: u64 = 12_000_000;
 /// The systemd units, which both packages contain.
 const UNITS: [&str; 2] = ["gigatcp-server.service", "gigatcp-watch.service"];
 
-/// Builds all packages.
+/// Builds all packages; prints which of them cannot be built here.
 pub fn run(words: &[String]) -> Result<(), Failed> {
+    for package in make(words)? {
+        println!("not built here: {package}");
+    }
+    Ok(())
+}
+
+/// Builds all packages. Those that cannot be built here are returned, each with its reason.
+pub fn make(words: &[String]) -> Result<Vec<String>, Failed> {
     let packages = packages();
     drop(fs::remove_dir_all(&packages));
     let value = |name: &str| words.iter().skip_while(|word| *word != name).nth(1);
@@ -74,21 +84,21 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     documents(machine, &packages)?;
     pack(machine, &packages)?;
     pack_rpm(machine, &packages)?;
-    wheel(machine, &packages)?;
+    let mut missing = Vec::from_iter(wheel(machine, &packages)?);
     materials::write(&packages.join("gigatcp.cdx.json"))?;
     recipes::source(&packages)?;
     recipes::archive(machine, &packages, commit_time()?.trim())?;
-    recipes::write_all(
+    missing.extend(recipes::write_all(
         &packages,
         value("--address").map_or(recipes::NO_ADDRESS, String::as_str),
-    )?;
+    )?);
     let sums = sums(&packages)?;
     recipes::provenance(&packages, &sums)?;
     println!("all in {}", packages.display());
     if size > GOAL {
         return Err(Failed::Found);
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// Returns the output directory; the manifest of the program names files in it.
@@ -251,14 +261,17 @@ fn pack_rpm(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     succeed(build)
 }
 
-/// C libraries that the wheel runs with: glibc 2.28 and later, of 2018. zig links against them.
-const WHEEL_PLATFORM: &str = "manylinux_2_28";
+/// Minor version of glibc 2 from which on the wheel runs: that of 2018. zig links against it.
+pub const WHEEL_GLIBC: u32 = 28;
 
-/// Builds the wheel of the Python module, with the program among its scripts.
-fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
+/// Maximum size of the wheel, in bytes.
+const MAX_WHEEL: u64 = 20_000_000;
+
+/// Builds the wheel of the Python module, with the program among its scripts. If that cannot be
+/// done here, the reason is returned.
+fn wheel(machine: &Machine, packages: &Path) -> Result<Option<String>, Failed> {
     let Some(python) = python::interpreter() else {
-        println!("skipped: the wheel, without Python's tools");
-        return Ok(());
+        return Ok(Some("wheel: Python's tools cannot be installed".into()));
     };
     let parts = packages.join("wheel");
     let mut build = Command::new(python.with_file_name("maturin"));
@@ -270,7 +283,8 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         "--manifest-path",
     ]);
     build.arg("face/py/Cargo.toml").arg("--out").arg(&parts);
-    build.args(["--zig", "--compatibility", WHEEL_PLATFORM]);
+    build.args(["--zig", "--compatibility"]);
+    build.arg(format!("manylinux_2_{WHEEL_GLIBC}"));
     build.args(["--target", machine.triple]);
     // maturin finds the zig of the environment by its path.
     let tools = python.parent().map(Path::to_path_buf);
@@ -279,8 +293,10 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         .map_err(|error| Failed::Usage(format!("PATH cannot be extended: {error}")))?;
     build.env("PATH", path).current_dir(top());
     succeed(build)?;
+    let time = commit_time()?;
     let tool = |words: &[&str], file: &Path, to: &Path| {
         let mut command = Command::new(python.with_file_name("wheel"));
+        command.env("SOURCE_DATE_EPOCH", time.trim());
         command.args(words).arg("--dest").arg(to).arg(file);
         succeed(command)
     };
@@ -289,9 +305,25 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let name = unpacked.file_name().unwrap_or_default().to_string_lossy();
     let scripts = unpacked.join(format!("{name}.data/scripts"));
     copy(&packages.join("gigatcp"), &scripts.join("gigatcp"))?;
-    tool(&["pack"], &unpacked, packages)?;
+    let packed = parts.join("packed");
+    fs::create_dir_all(&packed).map_err(|error| failed("create", &packed, &error))?;
+    tool(&["pack"], &unpacked, &packed)?;
+    let wheel = only(&packed)?;
+    let size = fs::metadata(&wheel).map_or(0, |about| about.len());
+    println!(
+        "wheel: {:.1} MB (goal: below {} MB)",
+        size as f64 / 1e6,
+        MAX_WHEEL / 1_000_000
+    );
+    copy(
+        &wheel,
+        &packages.join(wheel.file_name().unwrap_or_default()),
+    )?;
     drop(fs::remove_dir_all(parts));
-    Ok(())
+    if size > MAX_WHEEL {
+        return Err(Failed::Found);
+    }
+    Ok(None)
 }
 
 /// Returns the only entry of a directory.

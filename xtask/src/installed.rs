@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::machine::Machine;
 use crate::process::{self, spelled};
-use crate::{Failed, dist};
+use crate::{Failed, dist, top};
 
 /// Commands run in the root, with a part of their expected output. The second words are expected
 /// on stderr.
@@ -167,11 +167,42 @@ fn wheel() -> Result<(), Failed> {
     let mut list = program("gigatcp");
     list.arg("list");
     expect(list, "fink-slow-start")?;
+    let mut why = program("gigatcp");
+    why.arg("why").arg(top().join(CAPTURE));
+    expect(why, "Limited by a policer")?;
     let mut python = program("python");
-    python.args(["-c", "import gigatcp; print(gigatcp.Plan)"]);
-    expect(python, "Plan")?;
+    python.args(["-c", ANALYZE]).arg(top().join(CAPTURE));
+    expect(python, "policer")?;
+    let mut find = Command::new("find");
+    find.arg(&environment).args(["-name", "_native*.so"]);
+    let module = process::printed(find)?;
+    let newest = newest_glibc(Path::new(module.trim()))?;
+    println!("the module needs glibc 2.{newest}");
     drop(fs::remove_dir_all(&environment));
+    if newest > dist::WHEEL_GLIBC {
+        return Err(Failed::Found);
+    }
     Ok(())
+}
+
+/// A capture with a known cause.
+const CAPTURE: &str = "drive/analyze/tests/captures/policed-snd.pcap.zst";
+
+/// Prints the cause of a capture with the Python module.
+const ANALYZE: &str = "import gigatcp, sys
+print(gigatcp.analyze(sys.argv[1]).connections[0].verdicts[0])";
+
+/// The newest minor version of glibc 2 that has all symbols which the library imports.
+fn newest_glibc(library: &Path) -> Result<u32, Failed> {
+    let mut readelf = Command::new("readelf");
+    readelf.args(["--version-info", "--wide"]).arg(library);
+    let text = process::printed(readelf)?;
+    let versions = text.split("GLIBC_2.").skip(1).filter_map(|rest| {
+        let digits = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    });
+    let none = || Failed::Usage(format!("{}: no symbol of glibc", library.display()));
+    versions.max().ok_or_else(none)
 }
 
 /// Returns the package with this ending that `cargo xtask dist` has built.

@@ -64,9 +64,9 @@ pub fn archive(machine: &Machine, packages: &Path, time: &str) -> Result<(), Fai
     succeed(tar)
 }
 
-/// Fills in version, address and checksums of the recipes. One whose archive is not there is left
-/// out.
-pub fn write_all(packages: &Path, address: &str) -> Result<(), Failed> {
+/// Fills in version, address and checksums of the recipes. Those whose archive is not there are
+/// left out, and returned.
+pub fn write_all(packages: &Path, address: &str) -> Result<Vec<String>, Failed> {
     let archives = [
         ("SOURCE_SHA256", source_name()),
         (
@@ -80,6 +80,7 @@ pub fn write_all(packages: &Path, address: &str) -> Result<(), Failed> {
         .collect::<Result<_, Failed>>()?;
     let recipes = top().join("packaging/recipes");
     let entries = fs::read_dir(&recipes).map_err(|error| failed("list", &recipes, &error))?;
+    let mut left_out = Vec::new();
     for entry in entries.flatten() {
         let mut text = read(&entry.path())?;
         let name = entry.file_name();
@@ -87,7 +88,7 @@ pub fn write_all(packages: &Path, address: &str) -> Result<(), Failed> {
             .iter()
             .find(|(mark, sum)| sum.is_none() && text.contains(mark));
         if missing.is_some() {
-            println!("skipped: {}, whose archive is not here", name.display());
+            left_out.push(format!("{}: its archive is not here", name.display()));
             continue;
         }
         for (mark, sum) in &sums {
@@ -96,7 +97,8 @@ pub fn write_all(packages: &Path, address: &str) -> Result<(), Failed> {
         let recipe = text.replace("ADDRESS", address).replace("VERSION", VERSION);
         write(&packages.join(name), recipe)?;
     }
-    copy(&top().join("Cargo.lock"), &packages.join("Cargo.lock"))
+    copy(&top().join("Cargo.lock"), &packages.join("Cargo.lock"))?;
+    Ok(left_out)
 }
 
 /// SHA-256 of a file; `None` if it is not there.

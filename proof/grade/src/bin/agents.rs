@@ -18,6 +18,10 @@ use serde_json::{Value, json};
 /// Share of faulty cases whose cause must be named, and of healthy cases that must be called so.
 const GOALS: [f64; 2] = [0.90, 0.95];
 
+/// The same shares as they were expected before the first run: loss at a 16 kB queue may look like
+/// other loss, and a link with random loss seldom like a full one.
+const EXPECTED: [f64; 2] = [0.88, 0.94];
+
 /// Maximum bytes of an answer.
 const MAX_ANSWER: usize = 8_000;
 
@@ -82,17 +86,19 @@ fn grade(at: &Path, gigatcp: &Path) -> Result<bool, String> {
         *sum = (sum.0 + correct, sum.1 + cases);
     }
     let mut is_met = true;
-    for ((name, goal), (correct, cases)) in ["faulty", "healthy"].iter().zip(GOALS).zip(sums) {
+    for (kind, name) in ["faulty", "healthy"].iter().enumerate() {
+        let (correct, cases) = sums[kind];
         if cases == 0 {
             return Err(format!("no {name} case"));
         }
         let share = correct as f64 / cases as f64;
         println!(
-            "{name}: {correct} of {cases} correct, {:.1} % (goal: {:.0} %)",
+            "{name}: {correct} of {cases} correct, {:.1} % (goal: {:.0} %, expected: {:.0} %)",
             share * 100.0,
-            goal * 100.0
+            GOALS[kind] * 100.0,
+            EXPECTED[kind] * 100.0
         );
-        is_met &= share >= goal;
+        is_met &= share >= GOALS[kind];
     }
     Ok(is_met)
 }
