@@ -63,8 +63,8 @@ pub(crate) unsafe fn destination(message: &libc::msghdr) -> Option<IpAddr> {
             Some(IpAddr::from(address))
         }
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-            // Behind the index of the interface (`ipi_spec_dst`).
-            let address: [u8; 4] = *data.get(4..)?.first_chunk()?;
+            // `ipi_addr`. `ipi_spec_dst`, before it, hides that a packet was sent to all.
+            let address: [u8; 4] = *data.get(8..)?.first_chunk()?;
             Some(IpAddr::from(address))
         }
         _ => None,

@@ -63,10 +63,12 @@ pub fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u
     Ok(octets)
 }
 
+/// Level of the options of Multipath TCP; `libc` lacks it.
+const SOL_MPTCP: i32 = 284;
+
 /// Returns whether a connection is one of Multipath TCP: one that fell back to TCP has no
 /// `MPTCP_INFO`, or says so in its flags.
 pub fn is_mptcp(socket: &impl AsRawFd) -> bool {
-    const SOL_MPTCP: i32 = 284;
     const MPTCP_INFO: i32 = 1;
     /// Length of the part that ends with the flags, their place, and the flag of a fallback.
     const FLAGS: (usize, usize, u32) = (12, 8, 1);
@@ -154,21 +156,64 @@ pub fn since_acknowledgment(socket: &impl AsRawFd) -> io::Result<std::time::Dura
     Ok(std::time::Duration::from_millis(ms.unsigned_abs()))
 }
 
-/// Reads the numbers of segments that a TCP connection has sent and received. They wrap.
+/// What a TCP connection has sent and received; of Multipath TCP, all its subflows that exist.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct WireCounts {
+    /// Segments sent and received. They shrink if a subflow ends, or a count of 32 bits wraps.
+    pub segments: u64,
+    /// Bytes of data sent, with those that were retransmitted or sent on two subflows.
+    pub bytes_sent: u64,
+}
+
+impl WireCounts {
+    fn add(mut self, info: &[u8]) -> Option<Self> {
+        let word = |name| {
+            let word = crate::tcp_info::each(info).find(|(known, _)| *known == name);
+            word.map(|(_, count)| count.unsigned_abs())
+        };
+        self.segments += word("tcpi_segs_out")? + word("tcpi_segs_in")?;
+        // Linux 4.19 and later.
+        self.bytes_sent += word("tcpi_bytes_sent").unwrap_or(0);
+        Some(self)
+    }
+}
+
+/// Reads what a TCP connection has sent and received.
 ///
 /// # Errors
 /// The kernel's error.
-pub fn segments(socket: &impl AsRawFd) -> io::Result<[u32; 2]> {
-    let info = tcp_info(socket)?;
-    let word = |name| {
-        let word = crate::tcp_info::each(&info).find(|(known, _)| *known == name);
-        word.map(|(_, count)| count as u32)
+pub fn wire_counts(socket: &impl AsRawFd) -> io::Result<WireCounts> {
+    let counts = match subflows(socket.as_raw_fd()) {
+        Ok(subflows) => {
+            let mut infos = subflows.iter();
+            infos.try_fold(WireCounts::default(), |sum, info| sum.add(info))
+        }
+        // It is no connection of Multipath TCP, or has fallen back to TCP.
+        Err(_) => WireCounts::default().add(&tcp_info(socket)?),
     };
-    let counts = [word("tcpi_segs_out"), word("tcpi_segs_in")];
-    match counts {
-        [Some(sent), Some(received)] => Ok([sent, received]),
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
+    counts.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Reads `TCP_INFO` of all subflows of a connection of Multipath TCP (`MPTCP_TCPINFO`).
+fn subflows(fd: RawFd) -> io::Result<Vec<Vec<u8>>> {
+    const MPTCP_TCPINFO: i32 = 2;
+    /// Bytes of `struct mptcp_subflow_data`: four words, the last of which is the size of an entry.
+    const HEAD: usize = 16;
+    /// Bytes requested of each entry: up to `tcpi_bytes_retrans`.
+    const ENTRY: usize = 216;
+    /// More than a kernel allows (`ip mptcp limits`).
+    const MAX_SUBFLOWS: usize = 16;
+    let mut octets = [0; HEAD + MAX_SUBFLOWS * ENTRY];
+    octets[..4].copy_from_slice(&(HEAD as u32).to_ne_bytes());
+    octets[12..HEAD].copy_from_slice(&(ENTRY as u32).to_ne_bytes());
+    let written = option_into(fd, SOL_MPTCP, MPTCP_TCPINFO, &mut octets)?;
+    let size = written.get(12..HEAD).and_then(|word| word.first_chunk());
+    let size = size.map_or(0, |size| u32::from_ne_bytes(*size) as usize);
+    let entries = written.get(HEAD..).unwrap_or_default();
+    Ok(entries
+        .chunks_exact(size.max(1))
+        .map(<[u8]>::to_vec)
+        .collect())
 }
 
 /// Reads `TCP_INFO` into a buffer of the caller.

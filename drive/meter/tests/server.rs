@@ -415,7 +415,7 @@ fn a_client_waits_for_its_turn_and_hears_of_it() {
         let request = request(server.at);
         thread::spawn(move || run(&request, &|| false, &mut |_| {}).unwrap())
     };
-    thread::sleep(Duration::from_millis(300));
+    server.wait_for(0);
     let second = {
         let request = request(server.at);
         thread::spawn(move || {
@@ -426,7 +426,7 @@ fn a_client_waits_for_its_turn_and_hears_of_it() {
             (outcome.unwrap(), was_queued)
         })
     };
-    thread::sleep(Duration::from_millis(300));
+    server.wait_for(1);
     let third = run(&request(server.at), &|| false, &mut |_| {}).unwrap_err();
     assert!(third.to_string().contains("busy running a test"), "{third}");
     first.join().unwrap();
@@ -490,10 +490,12 @@ fn a_stopped_server_tells_its_clients() {
     let mut endless = request(server.at);
     endless.parameters.time = 60;
     let stop = server.stop.clone();
-    let client = thread::spawn(move || run(&endless, &|| false, &mut |_| {}).unwrap());
-    thread::sleep(Duration::from_millis(500));
-    stop.store(true, Ordering::Relaxed);
-    let outcome = client.join().unwrap();
+    let outcome = run(&endless, &|| false, &mut |progress| {
+        if let Progress::Started(_) = progress {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    let outcome = outcome.unwrap();
     assert_eq!(
         outcome.cut_short.as_deref(),
         Some("the server has terminated")
@@ -590,10 +592,12 @@ fn udp_pings_are_answered_to_clients_only() {
         "an unknown address is answered"
     );
     let _client = server.connect();
-    // The connection is accepted before the next datagram is read, or with it.
-    thread::sleep(Duration::from_millis(100));
-    socket.send(&PING).unwrap();
-    assert_eq!(socket.recv(&mut answer).unwrap(), PING.len());
+    // Once the connection is accepted.
+    let answered = (0..10).find_map(|_| {
+        socket.send(&PING).unwrap();
+        socket.recv(&mut answer).ok()
+    });
+    assert_eq!(answered, Some(PING.len()));
     assert_eq!(answer[..PING.len()], PING);
 }
 

@@ -185,6 +185,11 @@ impl Session {
         }
     }
 
+    /// Whether the client was asked for its streams, and the test has not begun.
+    pub fn awaits_streams(&self) -> bool {
+        self.phase == Phase::Streams
+    }
+
     /// Refuses the test, or reports its failure with `errno`.
     pub fn refuse(&mut self, code: ErrorCode, errno: i32) {
         if self.phase != Phase::Ended {

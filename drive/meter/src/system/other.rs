@@ -72,7 +72,14 @@ pub(crate) mod socket {
         super::unsupported()
     }
 
-    pub(crate) fn segments(_: &impl AsRawFd) -> io::Result<[u32; 2]> {
+    /// What a TCP connection has sent and received.
+    #[derive(Clone, Copy, Default, Debug)]
+    pub(crate) struct WireCounts {
+        pub(crate) segments: u64,
+        pub(crate) bytes_sent: u64,
+    }
+
+    pub(crate) fn wire_counts(_: &impl AsRawFd) -> io::Result<WireCounts> {
         super::unsupported()
     }
 

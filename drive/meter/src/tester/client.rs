@@ -62,7 +62,7 @@ pub fn run(
     let mut test = Test::connect(request, stops)?;
     loop {
         while let Some(output) = test.client.poll_output() {
-            if let Some(end) = test.handle_output(output, report)? {
+            if let Some(end) = test.handle_output(output, stops, report)? {
                 return Ok(end);
             }
         }
@@ -148,6 +148,7 @@ impl<'a> Test<'a> {
     fn handle_output(
         &mut self,
         output: Output<ClientEvent>,
+        stops: &dyn Fn() -> bool,
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Option<Outcome>, TestError> {
         match output {
@@ -155,7 +156,7 @@ impl<'a> Test<'a> {
                 // A server that closed has sent the reason, or its closing is the next event.
                 let _ = self.wire.send(&bytes);
             }
-            Output::Event(ClientEvent::OpenStreams) => self.open_streams()?,
+            Output::Event(ClientEvent::OpenStreams) => self.open_streams(stops)?,
             Output::Event(ClientEvent::Start) => {}
             Output::Event(ClientEvent::Clock(offset)) => self.clocks.push(offset),
             Output::Event(ClientEvent::Run) => {
@@ -303,7 +304,7 @@ impl<'a> Test<'a> {
     }
 
     /// Connects the streams, those that this end sends on first.
-    fn open_streams(&mut self) -> Result<(), TestError> {
+    fn open_streams(&mut self, stops: &dyn Fn() -> bool) -> Result<(), TestError> {
         let parameters = self.traffic.parameters().clone();
         let directions = match parameters.direction {
             Direction::Forward => &[Role::Sender][..],
@@ -314,9 +315,12 @@ impl<'a> Test<'a> {
         for role in directions {
             for _ in 0..parameters.parallel.max(1) {
                 let socket = match parameters.transport {
-                    Transport::Udp => self.open_udp(place).map(Socket::Udp),
+                    Transport::Udp => self.open_udp(place, stops).map(Socket::Udp),
                     _ => self.open_tcp(place),
                 };
+                if stops() {
+                    return Err(TestError::Stopped);
+                }
                 let to = self.server;
                 let socket = socket.map_err(|cause| match self.request.stack {
                     Stack::Kernel => TestError::Connect { to, cause },
@@ -361,14 +365,14 @@ impl<'a> Test<'a> {
     }
 
     /// Connects a UDP stream: four bytes in each direction, repeated if they are lost.
-    fn open_udp(&self, place: usize) -> io::Result<UdpSocket> {
+    fn open_udp(&self, place: usize, stops: &dyn Fn() -> bool) -> io::Result<UdpSocket> {
         let socket = UdpSocket::from(self.stream_socket(place)?);
         socket.connect(self.server)?;
         let (longest, between) = UDP_ANSWER;
         socket.set_read_timeout(Some(between))?;
         let deadline = Instant::now() + longest;
         let mut answer = [0; 65_536];
-        while Instant::now() < deadline {
+        while Instant::now() < deadline && !stops() {
             socket.send(&CONNECT)?;
             // In a reverse test the first datagrams may overtake the answer.
             for _ in 0..16 {

@@ -10,6 +10,7 @@ use gigatcp_why::counters::Reading;
 use socket2::SockRef;
 
 use super::options::{self, Effective};
+use crate::system::socket::WireCounts;
 use crate::{Sampler, View};
 
 /// Limits of the buffers of a stack.
@@ -49,8 +50,8 @@ pub(super) trait Connection {
     }
     /// Returns the bytes written and not acknowledged.
     fn unacknowledged(&self) -> io::Result<u64>;
-    /// Segments sent and received, which wrap.
-    fn segments(&self) -> io::Result<[u32; 2]> {
+    /// What it has sent and received, with headers and retransmissions.
+    fn wire_counts(&self) -> io::Result<WireCounts> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// Ends one or both directions.
@@ -93,8 +94,8 @@ impl Connection for TcpStream {
         Ok(crate::system::socket::queues(self)?[1])
     }
 
-    fn segments(&self) -> io::Result<[u32; 2]> {
-        crate::system::socket::segments(self)
+    fn wire_counts(&self) -> io::Result<WireCounts> {
+        crate::system::socket::wire_counts(self)
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {

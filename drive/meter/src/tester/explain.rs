@@ -1,6 +1,6 @@
 //! Determines the limits of each stream of a test, from the readings of both ends.
 
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Duration, Instant, Rate};
 use gigatcp_why::Diagnosis;
 use gigatcp_why::counters::{CounterAccount, End, HostReading, HostSummary, Limits, Reading};
 
@@ -31,10 +31,14 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
     let kept = &Readings::of(outcome);
     let explained = kept.streams.iter().filter_map(|(id, role)| {
         let account = account_of(kept, *id, *role)?;
+        let mut diagnosis = account.diagnose()?;
+        if let Some(stream) = outcome.streams.iter().find(|stream| stream.id == *id) {
+            set_rate(&mut diagnosis, outcome.received_of(stream));
+        }
         Some(Explanation {
             id: *id,
             role: *role,
-            diagnosis: account.diagnose()?,
+            diagnosis,
             has_both_ends: kept
                 .peer
                 .as_ref()
@@ -42,6 +46,17 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
         })
     });
     explained.collect()
+}
+
+/// Sets the rate to that of the headline: what the receiver counted in its time. Acknowledgments of
+/// data that was queued at the end come later. A rate that contradicts the counters is not set.
+fn set_rate(diagnosis: &mut Diagnosis, (bytes, time): (u64, std::time::Duration)) {
+    let bits = 8.0 * bytes as f64;
+    let received = Rate::from_bps((bits / time.as_secs_f64().max(1e-9)) as u64);
+    let counted = std::mem::replace(&mut diagnosis.throughput, received);
+    if diagnosis.contradiction().is_some() {
+        diagnosis.throughput = counted;
+    }
 }
 
 /// Returns the account of a stream; `None` if this end has no readings of it.

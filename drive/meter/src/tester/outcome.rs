@@ -176,6 +176,22 @@ impl Outcome {
         self.sum(role, role == Role::Receiver)
     }
 
+    /// Returns the bytes of a stream that its receiver counted, and over which time. Without the
+    /// receiver's count they are the sender's.
+    pub fn received_of(&self, stream: &StreamOutcome) -> (u64, Duration) {
+        let is_sender = stream.role == Role::Sender;
+        match self.peer_of(stream).filter(|_| is_sender) {
+            Some(peer) => (peer.bytes, self.time_of(peer)),
+            None => (stream.total.bytes, self.measured),
+        }
+    }
+
+    /// Returns the time over which a peer counted.
+    pub fn time_of(&self, peer: &StreamResults) -> Duration {
+        let end = peer.end_time.filter(|end| *end > 0.0);
+        end.map_or(self.measured, Duration::from_secs_f64)
+    }
+
     fn sum(&self, role: Role, is_ours: bool) -> Option<u64> {
         let streams = self.streams.iter().filter(|stream| stream.role == role);
         let mut bytes = streams.map(|stream| match is_ours {

@@ -144,9 +144,14 @@ impl RateLimit {
     }
 }
 
-/// Segments of a connection whose headers are paid: sent and received.
+/// What is paid of a connection in addition to its payload.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Segments([u32; 2]);
+pub(super) struct Paid {
+    /// Segments whose headers are paid.
+    segments: u64,
+    /// Bytes that were sent more than once.
+    repeated: u64,
+}
 
 /// The limit of a stream: none at a client, or at a server without a total rate.
 #[derive(Clone, Debug, Default)]
@@ -191,16 +196,19 @@ impl StreamLimit {
         limit.map_or(Duration::ZERO, |limit| limit.pay(bytes, now))
     }
 
-    /// Pays for the headers of a TCP connection's segments in both directions, since the last call.
-    pub(super) fn pay_headers(&self, connection: &dyn Connection, paid: &mut Segments) {
+    /// Pays for the headers of a TCP connection's segments in both directions since the last call, and
+    /// for what was sent more than once of the payload that a sender has written.
+    pub(super) fn pay_headers(&self, connection: &dyn Connection, written: u64, paid: &mut Paid) {
         let Some(limit) = &self.0 else { return };
-        // Without counters the headers are not known.
-        let Ok(segments) = connection.segments() else {
+        // Without counters they are not known.
+        let Ok(counts) = connection.wire_counts() else {
             return;
         };
-        let since = [0, 1].map(|way| u64::from(segments[way].wrapping_sub(paid.0[way])));
-        paid.0 = segments;
-        limit.pay((since[0] + since[1]) * limit.headers, Instant::now());
+        let (segments, repeated) = (counts.segments, counts.bytes_sent.saturating_sub(written));
+        let headers = segments.saturating_sub(paid.segments) * limit.headers;
+        let again = repeated.saturating_sub(paid.repeated);
+        *paid = Paid { segments, repeated };
+        limit.pay(headers + again, Instant::now());
     }
 
     /// Number of datagrams of `size` bytes that may leave together, of `count`.

@@ -30,6 +30,9 @@ use crate::system::poll::EventFd;
 /// Maximum wait for the data connections.
 pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Time in which a client may still read its streams after the server has ended the test.
+const RESET_AFTER: Duration = Duration::from_secs(1);
+
 /// Data connections of a test, from the thread that accepts them.
 #[derive(Debug)]
 pub(super) struct Mailbox {
@@ -226,7 +229,7 @@ pub(super) fn serve(
             served.session.terminate();
             continue;
         }
-        if let Some(streams) = served.mailbox.take(served.parameters.streams() as usize)
+        if let Some(streams) = arrived_streams(&served)
             && let Some(opened) = opened.take()
         {
             opened();
@@ -246,12 +249,27 @@ pub(super) fn serve(
     if traffic.started_at.is_some() && traffic.measured.is_zero() {
         traffic.stop(report);
     }
+    // A client that reads an error first should not find its streams reset.
+    let longest = match end {
+        ServerEnd::Refused(_) | ServerEnd::Terminated => RESET_AFTER,
+        _ => Duration::ZERO,
+    };
+    traffic.drain(longest, stops);
     let cut_short = (end != ServerEnd::Done).then(|| end.to_string());
     let has_data = traffic.started_at.is_some();
     Ended {
         outcome: has_data.then(|| outcome(&served, &traffic, control_mss, peer, cut_short)),
         ..Ended::without_data(end.to_string())
     }
+}
+
+/// Returns the data connections once they are requested and complete. Those that come before wait.
+fn arrived_streams(served: &Served) -> Option<Vec<Socket>> {
+    if !served.session.awaits_streams() {
+        served.mailbox.event_fd.clear();
+        return None;
+    }
+    served.mailbox.take(served.parameters.streams() as usize)
 }
 
 /// Returns the results for the client, with this end's output if requested.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::{Block, Connection};
 use super::counters::{Counters, Role};
-use super::rate_limit::Segments;
+use super::rate_limit::Paid;
 use super::shared::Shared;
 use super::switch::Switch;
 
@@ -40,7 +40,7 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
     let start = Instant::now();
     let mut sent: u64 = 0;
     let mut blocks: u64 = 0;
-    let mut paid = Segments::default();
+    let mut paid = Paid::default();
     while !shared.switch.is_stopped() {
         if let Some(rate) = pace
             && blocks.is_multiple_of(burst)
@@ -53,7 +53,7 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
         if taken == 0 {
             return drain(connection, shared);
         }
-        shared.limit.pay_headers(connection, &mut paid);
+        shared.limit.pay_headers(connection, sent, &mut paid);
         let allowed = shared.limit.send(taken, counters, &shared.switch);
         shared.budget.give_back(taken - allowed);
         if allowed == 0 {
@@ -91,7 +91,7 @@ fn drain(connection: &dyn Connection, shared: &Shared) -> io::Result<()> {
 fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io::Result<()> {
     shared.switch.wait();
     let mut buffer = vec![0; shared.block];
-    let mut paid = Segments::default();
+    let mut paid = Paid::default();
     while !shared.switch.is_stopped() {
         let read = if shared.parameters.skip_rx_copy {
             connection.discard(shared.block)
@@ -102,7 +102,7 @@ fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) ->
             Ok(0) => break,
             Ok(read) => {
                 counters.add(read);
-                shared.limit.pay_headers(connection, &mut paid);
+                shared.limit.pay_headers(connection, u64::MAX, &mut paid);
                 shared.limit.received(read, counters, &shared.switch);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

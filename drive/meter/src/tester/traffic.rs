@@ -8,7 +8,10 @@ use gigatcp_protocol::iperf3::{Cookie, Cpu, Parameters};
 use gigatcp_protocol::nuttcp::output::interval::Interval as PeerInterval;
 use gigatcp_why::counters::{CounterAccount, End};
 
+use socket2::SockRef;
+
 use super::budget::Budget;
+use super::connection::Connection;
 use super::counters::Role;
 use super::delay::DelayLog;
 use super::options::StackKind;
@@ -19,6 +22,7 @@ use super::request::Offload;
 use super::request::{self, Protocol};
 use super::samples::{Recorder, Samples};
 use super::shared::Shared;
+use super::socket::Socket;
 use super::stream::{self, Stream};
 use super::switch::Switch;
 use crate::View;
@@ -239,6 +243,25 @@ impl Traffic {
         for stream in &self.streams {
             // It fails if the peer has closed already.
             let _ = stream.socket.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// Waits until the peer has acknowledged all that was sent, `longest` at most. Then closing drops
+    /// the rest: the kernel would go on sending it, in memory that no test counts.
+    pub(super) fn drain(&self, longest: Duration, stops: &dyn Fn() -> bool) {
+        let deadline = Instant::now() + longest;
+        for stream in &self.streams {
+            let Socket::Tcp(socket) = &*stream.socket else {
+                continue;
+            };
+            let is_unacknowledged = || socket.unacknowledged().is_ok_and(|left| left > 0);
+            while is_unacknowledged() && Instant::now() < deadline && !stops() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if is_unacknowledged() {
+                // Otherwise the rest is sent as before.
+                let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
+            }
         }
     }
 
@@ -463,6 +486,19 @@ impl Traffic {
             }
         };
         self.streams.iter().enumerate().map(of).collect()
+    }
+}
+
+/// Threads that wait for the start, or for data, do not outlive their test.
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.shared.switch.stop();
+        for stream in &mut self.streams {
+            if !stream.is_ended() {
+                stream.interrupt();
+            }
+            stream.join();
+        }
     }
 }
 

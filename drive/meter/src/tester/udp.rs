@@ -198,7 +198,8 @@ mod tests {
         let [from, to] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
         from.connect(to.local_addr().unwrap()).unwrap();
         SockRef::from(&to).set_recv_buffer_size(16 << 10).unwrap();
-        let mut shared = Traffic::new(Parameters::default(), SIZE, (None, SAMPLING)).shared;
+        let traffic = Traffic::new(Parameters::default(), SIZE, (None, SAMPLING));
+        let mut shared = traffic.shared.clone();
         shared.offload = offload;
         let counters = Counters::default();
         let send = |numbers: &[u64]| {

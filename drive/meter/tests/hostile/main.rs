@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `cookies.rs` | one test for each cookie |
 //! | `defaults.rs` | the limits by default |
+//! | `leftovers.rs` | what is left of a test that has ended |
 //! | `logins.rs` | names and passwords |
 //! | `memory.rs` | memory of tests and messages |
+//! | `process.rs` | a server in a process of its own |
 //! | `rates.rs` | the total rate |
 //! | `slots.rs` | idle and endless tests, pending connections |
 //! | `stamp.rs` | test packets of STAMP |
@@ -17,8 +19,11 @@
 mod common;
 mod cookies;
 mod defaults;
+mod leftovers;
 mod logins;
 mod memory;
+#[cfg(target_os = "linux")]
+mod process;
 mod rates;
 mod slots;
 mod stamp;

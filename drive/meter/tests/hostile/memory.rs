@@ -1,15 +1,17 @@
 //! Memory is counted before a test begins, what a client sends is read in a bounded part of it, and
 //! the process that serves has no more.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+#[cfg(target_os = "linux")]
+use std::{io::Write, net::Ipv4Addr, time::Duration};
 
+#[cfg(target_os = "linux")]
+use gigatcp_linux::socket::queues;
 use gigatcp_meter::tester::Admission;
 use gigatcp_protocol::iperf3::{ErrorCode, State};
 use serde_json::{Value, json};
 
+#[cfg(target_os = "linux")]
+use super::process::Process;
 use super::stranger::{Stranger, server};
 
 /// Memory of the server's tests.
@@ -66,67 +68,29 @@ fn results_above_256_kib_are_refused() {
     assert_eq!(stranger.answer(), None);
 }
 
-/// Serves until its input ends, in a process whose memory nothing else uses.
-#[test]
-#[ignore = "it is the server of the test below"]
-fn server_in_a_process() {
-    let server = server(Admission::default());
-    println!("\nport {}", server.at.port());
-    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-}
-
-/// A server in a process of its own.
-struct Process(Child, SocketAddr);
-
-impl Process {
-    fn start() -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "memory::server_in_a_process",
-                "--ignored",
-                "--nocapture",
-            ])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        let mut ports = lines.map_while(Result::ok).filter_map(|line| {
-            let port = line.strip_prefix("port ")?;
-            port.parse().ok()
-        });
-        let port: u16 = ports.next().expect("it says its port");
-        Self(child, SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+/// Memory of a server in whose test a client has these connections and reads nothing, beyond that
+/// before.
+#[cfg(target_os = "linux")]
+fn growth(parameters: &Value, connections: usize, request: &[u8]) -> u64 {
+    let server = Process::start();
+    let before = server.resident();
+    let mut stranger = Stranger::requests_at(Ipv4Addr::LOCALHOST, server.at, parameters);
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let streams = stranger.open_streams(connections);
+    stranger.await_start();
+    for mut stream in &streams {
+        stream.write_all(request).unwrap();
     }
-
-    /// Resident memory, bytes.
-    fn resident(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
-        kib.expect("a size").parse::<u64>().unwrap() << 10
-    }
-
-    /// Its memory while a client has these connections and reads nothing, beyond that before.
-    fn growth(&self, parameters: &Value, connections: usize, request: &[u8]) -> u64 {
-        let before = self.resident();
-        let mut stranger = Stranger::requests_at(Ipv4Addr::LOCALHOST, self.1, parameters);
-        assert_eq!(stranger.state(), State::CreateStreams);
-        let streams = stranger.open_streams(connections);
-        stranger.await_start();
-        for mut stream in &streams {
-            stream.write_all(request).unwrap();
+    // Until all of them have data that waits, and no more comes.
+    let mut waiting = Vec::new();
+    loop {
+        std::thread::sleep(Duration::from_millis(10));
+        let unread = streams.iter().map(|stream| queues(stream).unwrap()[0]);
+        let unread: Vec<u64> = unread.collect();
+        if unread.iter().all(|bytes| *bytes > 0) && unread == waiting {
+            return server.resident().saturating_sub(before);
         }
-        std::thread::sleep(Duration::from_millis(500));
-        self.resident().saturating_sub(before)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let _ = self.0.wait();
+        waiting = unread;
     }
 }
 
@@ -135,11 +99,11 @@ impl Drop for Process {
 #[test]
 fn resident_memory_is_within_what_is_counted() {
     // 8 MiB, and for each stream its block, 128 KiB, and its part of the readings (64 MiB).
-    let streams = Process::start().growth(&reverse(128, 1 << 20), 128, &[]);
+    let streams = growth(&reverse(128, 1 << 20), 128, &[]);
     assert!(streams <= (8 + 64 + 128 + 16) << 20, "{streams} bytes");
     let requests = json!({"tcp": true, "time": 30, "parallel": 1, "gigatcp":
         {"mode": "tcp_rr", "flows": 400, "request": 1, "response": 65_536}});
-    let connections = Process::start().growth(&requests, 400, &[0; 8]);
+    let connections = growth(&requests, 400, &[0; 8]);
     assert!(
         connections <= (8 << 20) + 400 * (4 << 10),
         "{connections} bytes"

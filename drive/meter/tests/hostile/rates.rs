@@ -1,7 +1,7 @@
 //! `--total-rate` holds for what is sent and received, whatever a client announces.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::UdpSocket;
+use std::net::{TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use gigatcp_meter::tester::{Admission, NuttcpConfig, Protocol, Request, ServerConfig, run};
@@ -15,8 +15,11 @@ use super::stranger::{Stranger, server};
 /// Total rate of the server, in bit/s.
 const RATE: u64 = 8_000_000;
 
-/// Duration of a transfer.
-const TIME: Duration = Duration::from_millis(700);
+/// Bytes of a transfer, with headers: 0.7 s of the rate.
+const AMOUNT: u64 = RATE / 8 * 7 / 10;
+
+/// Maximum wait for more of them.
+const SOON: Duration = Duration::from_secs(5);
 
 /// Bytes that may be ahead of the rate: 0.1 s that was saved, and what is sent at a time.
 const AHEAD: u64 = RATE / 8 / 5;
@@ -35,9 +38,22 @@ fn limited() -> Running {
     server(rules())
 }
 
-/// Bytes at the total rate since an instant.
-fn bytes_since(start: Instant) -> u64 {
-    (start.elapsed().as_secs_f64() * RATE as f64 / 8.0) as u64
+/// Checks that bytes, with their headers, did not come faster than the total rate since an instant.
+fn assert_within_rate(bytes: u64, start: Instant) {
+    let limit = AHEAD + (start.elapsed().as_secs_f64() * RATE as f64 / 8.0) as u64;
+    assert!(bytes <= limit, "{bytes} bytes, limit {limit}");
+}
+
+/// Reads until a test has sent [`AMOUNT`], of which each byte read is `with_headers`; returns all.
+fn receive(streams: &mut [TcpStream], with_headers: impl Fn(u64) -> u64) -> u64 {
+    let (mut received, mut buffer) = (0, vec![0; 1 << 20]);
+    while with_headers(received) < AMOUNT {
+        for stream in &mut *streams {
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            received += stream.read(&mut buffer).expect("the server sends") as u64;
+        }
+    }
+    with_headers(received)
 }
 
 #[test]
@@ -52,19 +68,7 @@ fn burst_without_end_is_sent_at_the_announced_rate() {
     let start = Instant::now();
     let mut streams = stranger.open_streams(4);
     stranger.await_start();
-    let (mut received, mut buffer) = (0, vec![0; 1 << 20]);
-    let begun = Instant::now();
-    while begun.elapsed() < TIME {
-        for stream in &mut streams {
-            stream
-                .set_read_timeout(Some(Duration::from_millis(10)))
-                .unwrap();
-            received += stream.read(&mut buffer).unwrap_or(0) as u64;
-        }
-    }
-    let limit = bytes_since(start) + AHEAD;
-    assert!(received <= limit, "{received} bytes, limit {limit}");
-    assert!(received > 0);
+    assert_within_rate(receive(&mut streams, |bytes| bytes), start);
 }
 
 /// Of a segment of 88 bytes with timestamps, 76 are payload and 52 headers.
@@ -80,14 +84,8 @@ fn headers_of_small_segments_are_paid() {
     let start = Instant::now();
     let mut streams = stranger.open_streams(1);
     stranger.await_start();
-    streams[0].set_read_timeout(Some(TIME)).unwrap();
-    let (mut received, mut buffer) = (0, vec![0; 1 << 20]);
-    while start.elapsed() < TIME {
-        received += streams[0].read(&mut buffer).unwrap_or(0) as u64;
-    }
-    let (with_headers, limit) = (received * (76 + 52) / 76, bytes_since(start) + AHEAD);
-    assert!(with_headers <= limit, "{with_headers} bytes, limit {limit}");
-    assert!(received > 0);
+    let sent = receive(&mut streams, |bytes| bytes * (76 + 52) / 76);
+    assert_within_rate(sent, start);
 }
 
 #[test]
@@ -105,24 +103,17 @@ fn burst_of_datagrams_without_end_is_sent_at_the_announced_rate() {
     let socket = open_datagrams(&server);
     stranger.await_start();
     let (mut received, mut buffer) = (0, [0; 2000]);
-    let begun = Instant::now();
-    while begun.elapsed() < TIME {
-        received += socket
-            .recv(&mut buffer)
-            .map_or(0, |length| length as u64 + 28);
+    while received < AMOUNT {
+        received += socket.recv(&mut buffer).expect("the server sends") as u64 + 28;
     }
-    let limit = bytes_since(start) + AHEAD;
-    assert!(received <= limit, "{received} bytes, limit {limit}");
-    assert!(received > 0);
+    assert_within_rate(received, start);
 }
 
 /// A UDP stream of the only test.
 fn open_datagrams(server: &Running) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(server.at).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(2)))
-        .unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
     socket.send(&CONNECT).unwrap();
     socket.recv(&mut [0; 64]).expect("the server answers");
     socket
@@ -138,15 +129,20 @@ fn client_that_sends_more_than_it_announced_is_held_to_its_rate() {
     assert_eq!(stranger.state(), State::CreateStreams);
     let mut streams = stranger.open_streams(1);
     stranger.await_start();
-    let start = Instant::now();
     streams[0].set_nonblocking(true).unwrap();
     let block = vec![0; 1 << 20];
-    while start.elapsed() < TIME {
+    // Until the server reads no more, which fills the buffers of both ends.
+    let mut is_full = 0;
+    while is_full < 50 {
         match streams[0].write(&block) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(1));
+                is_full += 1;
+                std::thread::sleep(Duration::from_millis(10));
             }
-            written => drop(written.expect("the server keeps the stream")),
+            written => {
+                is_full = 0;
+                written.expect("the server keeps the stream");
+            }
         }
     }
     drop(stranger);
@@ -171,7 +167,7 @@ fn datagrams_beyond_the_announced_rate_end_the_test() {
     let mut number = 0_u32;
     // Far more than the server's rate, until it has ended the test.
     while stranger.control.peek(&mut [0]).is_err() {
-        assert!(start.elapsed() < Duration::from_secs(20), "it goes on");
+        assert!(start.elapsed() < 4 * SOON, "it goes on");
         number += 1;
         datagram[8..12].copy_from_slice(&number.to_be_bytes());
         let _ = socket.send(&datagram);
@@ -215,7 +211,6 @@ fn burst_without_end_of_nuttcp_is_sent_at_the_announced_rate() {
         .iter()
         .map(|stream| stream.total.bytes)
         .sum();
-    let limit = bytes_since(start) + AHEAD;
-    assert!(received <= limit, "{received} bytes, limit {limit}");
+    assert_within_rate(received, start);
     assert!(received > 0);
 }

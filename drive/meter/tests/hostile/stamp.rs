@@ -108,6 +108,27 @@ fn answer_comes_from_the_address_that_was_asked() {
     }
 }
 
+/// All reflectors of a link would answer to the address that one packet names.
+#[cfg(target_os = "linux")]
+#[test]
+fn packet_to_a_broadcast_address_has_no_answer() {
+    for bind in [None, Some(Ipv4Addr::UNSPECIFIED.into())] {
+        let (_server, at) = reflector_at(bind, &[]);
+        let socket = UdpSocket::bind((LOCALHOST, 0)).unwrap();
+        socket.set_broadcast(true).unwrap();
+        socket.set_read_timeout(Some(SOON)).unwrap();
+        let mut packet = [0; 44];
+        let broadcast = Ipv4Addr::new(127, 255, 255, 255);
+        for (sequence, to) in [(1, broadcast), (2, Ipv4Addr::LOCALHOST)] {
+            stamp::write(&mut packet, sequence, 1);
+            socket.send_to(&packet, (to, at.port())).unwrap();
+        }
+        let (length, _) = socket.recv_from(&mut packet).unwrap();
+        let answered = Reflected::read(&packet[..length]).unwrap();
+        assert_eq!(answered.sequence, 2, "{bind:?}");
+    }
+}
+
 #[test]
 fn packets_without_an_answer_cost_no_quota() {
     let (_server, at) = reflector(&[]);

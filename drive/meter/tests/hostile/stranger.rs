@@ -145,6 +145,17 @@ impl Stranger {
         (0..count).map(open).collect()
     }
 
+    /// Opens a data connection with this maximum segment size.
+    #[cfg(target_os = "linux")]
+    pub fn open_stream_of_segments(&self, mss: u32) -> TcpStream {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_tcp_mss(mss).unwrap();
+        socket.connect(&self.at.into()).unwrap();
+        let mut stream = TcpStream::from(socket);
+        stream.write_all(&self.cookie).unwrap();
+        stream
+    }
+
     /// Waits until data may flow.
     pub fn await_start(&mut self) {
         assert_eq!(self.state(), State::TestStart);

@@ -188,6 +188,36 @@ fn responses_are_paid_from_the_total_rate() {
     );
 }
 
+/// Of a segment of 88 bytes with timestamps, 76 are payload; its acknowledgment is paid too.
+#[cfg(target_os = "linux")]
+#[test]
+fn headers_of_small_segments_are_paid() {
+    const RATE: u64 = 4_000_000;
+    let server = server(Admission {
+        limits: Limits {
+            total_rate: RATE,
+            ..Limits::default()
+        },
+        ..Admission::default()
+    });
+    let mut parameters = transactions("tcp_rr", 1, 1, MAX_SIZE);
+    parameters["bandwidth"] = RATE.into();
+    let mut stranger = Stranger::requests(&server, &parameters);
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let mut stream = stranger.open_stream_of_segments(88);
+    stranger.await_start();
+    let begun = Instant::now();
+    let responses = 5;
+    for _ in 0..responses {
+        stream.write_all(&[0]).unwrap();
+        stream.read_exact(&mut [0; MAX_SIZE as usize]).unwrap();
+    }
+    // The last one need not be paid yet.
+    let paid = (responses - 1) * u64::from(MAX_SIZE) / 76 * (76 + 2 * 52) * 8;
+    let limit = RATE as f64 * (begun.elapsed().as_secs_f64() + 0.2);
+    assert!(paid as f64 <= limit, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn test_whose_connections_do_not_come_is_ended() {
     let server = Running::start(ServerConfig {

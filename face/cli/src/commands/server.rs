@@ -17,6 +17,7 @@ use gigatcp_meter::tester::{
     Outcome as Measured, Role, Server, ServerConfig, ServerNotice, default_memory,
 };
 use gigatcp_protocol::iperf3::Limits;
+use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use gigatcp_units::{Bytes, Rate};
 
@@ -405,7 +406,12 @@ fn show(notice: &ServerNotice<'_>, lines: &Mutex<Lines>) {
     }
     match notice {
         ServerNotice::Refused { peer, reason } => {
-            output::say(&format!("{} refused: {reason}", canonical(peer)));
+            // It may repeat what the client has sent.
+            output::say(&format!(
+                "{} refused: {}",
+                canonical(peer),
+                terminal(reason)
+            ));
         }
         ServerNotice::Unlisted { refusals } => {
             output::say(&format!("{refusals} more clients refused in 10 s"));
@@ -428,11 +434,12 @@ fn show(notice: &ServerNotice<'_>, lines: &Mutex<Lines>) {
             transactions,
             end,
         } => {
-            let line = match (outcome, transactions) {
-                (Some(outcome), _) => format!("test {test}: {} ({end})", summary(outcome)),
-                (_, Some(served)) => format!("test {test}: {} ({end})", answered(served)),
-                (None, None) => format!("test {test}: no data ({end})"),
+            let what = match (outcome, transactions) {
+                (Some(outcome), _) => summary(outcome),
+                (_, Some(served)) => answered(served),
+                (None, None) => "no data".to_owned(),
             };
+            let line = format!("test {test}: {what} ({})", terminal(end));
             // The server continues if stdout is closed.
             let _ = output::print(&line);
         }

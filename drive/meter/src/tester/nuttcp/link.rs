@@ -16,7 +16,7 @@ use gigatcp_units::{self as units, Rate};
 use super::super::counters::UdpCounts;
 use super::super::counters::{Counters, Role};
 use super::super::offload::BatchSender;
-use super::super::rate_limit::Segments;
+use super::super::rate_limit::Paid;
 use super::super::shared::Shared;
 use super::super::socket::Socket;
 use super::super::udp::now;
@@ -130,7 +130,7 @@ impl Link {
         shared.switch.wait();
         let mut pace = Pace::new(self, shared);
         let (mut calls, mut looked) = (0_u64, Instant::now());
-        let mut paid = Segments::default();
+        let mut paid = Paid::default();
         loop {
             pace.wait(counters, shared);
             let Some(length) = self.turns.take(place, &|| shared.switch.is_stopped()) else {
@@ -139,7 +139,8 @@ impl Link {
             let mut rest = &block[..length];
             while !rest.is_empty() {
                 calls += 1;
-                shared.limit.pay_headers(socket, &mut paid);
+                let written = counters.bytes.load(Ordering::Acquire);
+                shared.limit.pay_headers(socket, written, &mut paid);
                 let allowed = shared.limit.send(rest.len(), counters, &shared.switch);
                 // A buffer that is begun is sent to its end, even if the test is over.
                 let length = match allowed {
@@ -182,7 +183,7 @@ impl Link {
         shared.switch.wait();
         let mut buffer = vec![0; shared.block];
         let (mut filled, mut calls, mut mark, mut is_first) = (0, 0_u64, None, true);
-        let mut paid = Segments::default();
+        let mut paid = Paid::default();
         while !shared.switch.is_stopped() {
             calls += 1;
             match socket.read(&mut buffer[filled..]) {
@@ -190,7 +191,7 @@ impl Link {
                 Ok(read) => {
                     counters.add(read);
                     filled += read;
-                    shared.limit.pay_headers(socket, &mut paid);
+                    shared.limit.pay_headers(socket, u64::MAX, &mut paid);
                     shared.limit.received(read, counters, &shared.switch);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -29,6 +29,12 @@ use crate::system::fd::AsFd;
 /// Maximum time without data: of UDP, where the sender does not notice, and of TCP.
 const IDLE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 
+/// Time in which a client may still read its data after the test.
+const RESET_AFTER: Duration = Duration::from_secs(10);
+
+/// End of a test whose client has gone.
+const CLOSED: &str = "the client has closed";
+
 /// Runs a test to its end. `opened` is called once the data connections exist.
 pub(in super::super) fn serve(
     mut served: Served,
@@ -63,7 +69,7 @@ pub(in super::super) fn serve(
                     transfer.end(report);
                     let end = match transfer.has_end() {
                         true => "done",
-                        false => "the client has closed",
+                        false => CLOSED,
                     };
                     break 'test finish(&mut served, &transfer, end);
                 }
@@ -93,6 +99,13 @@ pub(in super::super) fn serve(
         step(&mut served, &mut transfer, &mut reporter, report);
     };
     transfer.end(report);
+    // The results come before the rest of the data is read.
+    let longest = if end == CLOSED {
+        Duration::ZERO
+    } else {
+        RESET_AFTER
+    };
+    transfer.traffic.drain(longest, stops);
     let cut_short = (end != "done").then(|| end.clone());
     let has_data = transfer.traffic.started_at.is_some();
     Ended {

@@ -174,6 +174,8 @@ pub(super) struct ClientTable<'a> {
     kernel: KernelBuffers,
     /// Rate of all tests, if it is limited.
     pub(super) bucket: Option<Arc<TokenBucket>>,
+    /// Whether the listener has options of a test.
+    pub(super) is_listener_changed: bool,
     /// Time of the last notice of a resource shortage.
     short_at: Option<Instant>,
     pub(super) pings: Pings,
@@ -233,6 +235,7 @@ impl<'a> ClientTable<'a> {
             tests: 0,
             kernel: KernelBuffers::of_host(),
             bucket: (total_rate > 0).then(|| Arc::new(TokenBucket::new(total_rate))),
+            is_listener_changed: false,
             short_at: None,
             pings: Pings::default(),
             trains: Trains::default(),
@@ -631,6 +634,7 @@ impl<'a> ClientTable<'a> {
             && !is_udp
             && !has_transactions
             && self.change_listener(parameters);
+        self.is_listener_changed |= has_changed_listener;
         let is_opening = Arc::new(AtomicBool::new(true));
         let (address, demand) = (client.peer.ip(), client.demand);
         let job = Job {

@@ -208,14 +208,8 @@ impl ClientTable<'_> {
     pub(super) fn restore_listener(&mut self) {
         let needs =
             |one: &Running| one.has_changed_listener && one.is_opening.load(Ordering::Acquire);
-        if self.running.values().any(needs) {
-            return;
-        }
-        let mut has_changed = false;
-        for running in self.running.values_mut() {
-            has_changed |= std::mem::take(&mut running.has_changed_listener);
-        }
-        if has_changed {
+        if self.is_listener_changed && !self.running.values().any(needs) {
+            self.is_listener_changed = false;
             let listener = &self.server.listener;
             let socket = SockRef::from(listener);
             // Linux grants twice what is set. Kernels before 5.14 do not autotune the buffers of

@@ -49,14 +49,17 @@ pub(super) struct Flow {
     got: usize,
     /// Bytes of the responses not written yet.
     owed: u64,
+    /// Payload of a segment, in bytes.
+    pub(super) segment: u64,
     /// Whether it waits for its turn.
     pub(super) is_queued: bool,
 }
 
 impl Flow {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: TcpStream, segment: u64) -> Self {
         Self {
             stream,
+            segment: segment.max(1),
             got: 0,
             owed: 0,
             is_queued: false,

@@ -41,12 +41,15 @@ const EVENTS: usize = 1024;
 /// Bytes of the buffer that all connections of a test read into.
 const SCRATCH: usize = 64 << 10;
 
-/// Bytes that a message costs in addition to its payload: headers of a segment and of its
-/// acknowledgment.
+/// Bytes that a message costs in addition to its payload, and each segment after its first: headers
+/// of a segment and of its acknowledgment.
 const MESSAGE: u64 = 2 * 60;
 
 /// Bytes that a connection costs: four segments without data.
 const CONNECTION: u64 = 4 * 60;
+
+/// Payload of a segment on most paths.
+const SEGMENT: u64 = 1448;
 
 /// Bytes that a transaction costs under a rate.
 fn cost(transactions: &Transactions) -> u64 {
@@ -54,7 +57,14 @@ fn cost(transactions: &Transactions) -> u64 {
         Mode::TcpRr => 0,
         Mode::TcpCrr => CONNECTION,
     };
-    connection + 2 * MESSAGE + u64::from(transactions.request) + u64::from(transactions.response)
+    let bytes = u64::from(transactions.request) + u64::from(transactions.response);
+    connection + cost_of((bytes, 1), SEGMENT)
+}
+
+/// Bytes that responses cost with their requests, of which `bytes` are payload in segments of at most
+/// `segment`.
+const fn cost_of((bytes, responses): (u64, u64), segment: u64) -> u64 {
+    bytes + MESSAGE * (2 * responses + bytes / segment)
 }
 
 /// CPU time of this thread since it was `before`, in percent of the time elapsed.

@@ -2,7 +2,7 @@
 //!
 //! Bounded: connections ([`Transactions::connections`]), bytes of each connection's buffers
 //! (`memory.rs`), the work between two looks at the control connection ([`TURNS`]), and, with a
-//! total rate, the cost of all messages ([`MESSAGE`], [`CONNECTION`]).
+//! total rate, the cost of all messages ([`cost_of`], [`CONNECTION`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,12 +16,13 @@ use mio::{Events, Interest, Poll, Token};
 use socket2::SockRef;
 
 use super::super::memory::MIN_BUFFER;
+use super::super::options;
 use super::super::session::{Ended, STREAMS_TIMEOUT, Served};
 use super::super::socket::Socket;
 use super::super::wire::{Arrival, STEP};
 use super::flow::{Flow, Messages};
 use super::outcome::ServedTransactions;
-use super::{CONNECTION, CONTROL, EVENTS, MESSAGE, add_reader, cpu_shares, wait};
+use super::{CONNECTION, CONTROL, EVENTS, SEGMENT, add_reader, cost_of, cpu_shares, wait};
 use crate::system::clock;
 
 /// Token of the connections that have arrived.
@@ -301,7 +302,8 @@ impl Responder {
             if step.bytes > 0 {
                 self.note_progress();
                 self.responses += step.responses;
-                self.pay(served, step.bytes + 2 * MESSAGE * step.responses);
+                let segment = self.flows[place].as_ref().map_or(1, |flow| flow.segment);
+                self.pay(served, cost_of((step.bytes, step.responses), segment));
             }
         }
     }
@@ -360,5 +362,7 @@ fn prepare(stream: TcpStream, transactions: &Transactions) -> io::Result<Flow> {
     socket.set_send_buffer_size(buffer(transactions.response))?;
     // What a client does not read ends with the test, and not minutes later.
     socket.set_linger(Some(Duration::ZERO))?;
-    Ok(Flow::new(mio::net::TcpStream::from_std(stream)))
+    // The client chooses it, and headers are most of what small segments cost.
+    let segment = options::mss(&socket).map_or(SEGMENT, u64::from);
+    Ok(Flow::new(mio::net::TcpStream::from_std(stream), segment))
 }

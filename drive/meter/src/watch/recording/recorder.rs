@@ -141,7 +141,7 @@ impl Recorder {
     /// # Errors
     /// The system's error. What was not written is lost; a new file begins 10 s later.
     pub fn sample(&mut self, watch: &Watch, at: Instant, wall: SystemTime) -> io::Result<()> {
-        if at < self.retry {
+        if self.is_paused(at) {
             return Ok(());
         }
         self.add_sample(watch, at, wall).inspect_err(|_| {
@@ -151,6 +151,11 @@ impl Recorder {
             self.is_first = true;
             self.retry = at + FLUSH_EVERY;
         })
+    }
+
+    /// Whether nothing is recorded now, after an error.
+    pub fn is_paused(&self, at: Instant) -> bool {
+        at < self.retry
     }
 
     fn add_sample(&mut self, watch: &Watch, at: Instant, wall: SystemTime) -> io::Result<()> {

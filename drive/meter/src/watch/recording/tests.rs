@@ -341,4 +341,11 @@ fn directory_that_cannot_be_written_is_refused_at_once_and_one_that_is_removed_i
     let sampled = test.recorder.sample(&test.watch, at(30), wall(30));
     let error = sampled.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    // It is tried again after 10 s, and goes on once that succeeds.
+    assert!(test.recorder.is_paused(at(39)) && !test.recorder.is_paused(at(40)));
+    fs::create_dir(test.folder.path().join("recording")).unwrap();
+    test.sample(20_000, 41, wall(41));
+    test.sample(20_000, 42, wall(42));
+    test.recorder.flush().unwrap();
+    assert_eq!(moved(&test.explain(interval(0, 100))), Some((20_000, 1)));
 }

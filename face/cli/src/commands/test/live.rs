@@ -21,9 +21,9 @@ pub(super) struct Live<'a> {
 /// Says that the server makes this client wait, or is silent.
 pub(super) fn say_queued(request: &Request, has_answered: bool) {
     let why = if has_answered {
-        "which serves others"
+        "which has queued this test behind those that run"
     } else {
-        "which has not answered: it may serve others"
+        "which has not answered: it may run other tests"
     };
     output::say(&format!(
         "waiting for {}:{}, {why}",

@@ -236,6 +236,22 @@ fn sender_extremes(peer: &tester::Samples, id: u64) -> Option<([Duration; 3], u6
 
 /// Describes the UDP counts of a direction.
 fn udp_facts(outcome: &Outcome, role: Role) -> String {
+    let counts = udp_counts(outcome, role);
+    slow_sender(outcome, role).map_or(counts.clone(), |slow| format!("{slow}; {counts}"))
+}
+
+/// `sent at 18.40 of the requested 60.00 Mbit/s`, of a sender that did not keep to its rate.
+fn slow_sender(outcome: &Outcome, role: Role) -> Option<String> {
+    let requested =
+        outcome.parameters.bandwidth? as f64 * f64::from(outcome.parameters.parallel.max(1));
+    let sent = sums::rate(outcome.sent(role)?, outcome.measured);
+    // The last datagrams of a test need not be due.
+    let is_slow = outcome.cut_short.is_none() && sent < 0.95 * requested;
+    let [sent, requested] = [sent, requested].map(number::rate);
+    is_slow.then(|| format!("sent at {sent} of the requested {requested}: the sender was too slow"))
+}
+
+fn udp_counts(outcome: &Outcome, role: Role) -> String {
     let own = sums::of_totals(outcome, role);
     match (role, sums::of_peer(outcome, role)) {
         (Role::Receiver, _) => received_datagrams(own.expected, &own.udp, "before this host"),

@@ -129,34 +129,25 @@ pub(super) fn of_ends(
     peer: Option<&StreamResults>,
 ) -> [Option<Counted>; 2] {
     let ours = Some((own.bytes, outcome.measured, own.retransmits));
-    let theirs = peer.map(|peer| (peer.bytes, peer_time(outcome, peer), peer.retransmits));
+    let theirs = peer.map(|peer| (peer.bytes, outcome.time_of(peer), peer.retransmits));
     match role {
         Role::Sender => [ours, theirs],
         Role::Receiver => [theirs, ours],
     }
 }
 
-/// Returns the time over which a peer counted.
-fn peer_time(outcome: &Outcome, peer: &StreamResults) -> Duration {
-    let end = peer.end_time.filter(|end| *end > 0.0);
-    end.map_or(outcome.measured, Duration::from_secs_f64)
-}
-
 /// Returns the time over which the receiver of a direction counted. The receiver stops when it
 /// learns of the end.
 pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
     match (role, of_peer(outcome, role)) {
-        (Role::Sender, Some(peer)) => peer_time(outcome, &peer),
+        (Role::Sender, Some(peer)) => outcome.time_of(&peer),
         _ => outcome.measured,
     }
 }
 
 /// Returns the bytes that the receiver of a stream counted, and over which time.
 pub(super) fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
-    let theirs = outcome
-        .peer_of(stream)
-        .filter(|_| stream.role == Role::Sender);
-    let bytes = theirs.map_or(stream.total.bytes, |peer| peer.bytes);
+    let (bytes, _) = outcome.received_of(stream);
     (bytes, receiving_time(outcome, stream.role))
 }
 

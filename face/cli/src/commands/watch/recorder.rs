@@ -51,6 +51,9 @@ impl Recording {
 
     /// Records the last sample. A disk that is full must not end the watch.
     pub fn add(&mut self, watch: &Watch, at: Instant) {
+        if self.recorder.is_paused(at) {
+            return;
+        }
         let age = std::time::Duration::from_nanos(now().saturating_since(at).as_nanos());
         let added = self.recorder.sample(watch, at, SystemTime::now() - age);
         if let Err(error) = &added

@@ -1,0 +1,162 @@
+//! A test that has ended leaves nothing behind, however its client left: no thread, no descriptor,
+//! and no data that the kernel goes on sending.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use gigatcp_protocol::iperf3::{ErrorCode, State};
+use gigatcp_protocol::nuttcp::{Parameters, Side, Version};
+use serde_json::{Value, json};
+use socket2::SockRef;
+
+use super::process::Process;
+use super::stranger::Stranger;
+
+/// Starts a server, has `client` use it, and waits until only what was there before is left.
+fn leaves_nothing(client: impl Fn(&Process)) {
+    let server = Process::start();
+    let before = (server.threads(), server.descriptors());
+    client(&server);
+    server.wait_until("as before", |server| {
+        (server.threads(), server.descriptors()) == before
+    });
+}
+
+fn requests(server: &Process, parameters: &Value) -> Stranger {
+    Stranger::requests_at(Ipv4Addr::LOCALHOST, server.at, parameters)
+}
+
+/// An unused port for a nuttcp client's data.
+fn data_port() -> u16 {
+    let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// A nuttcp client whose test was accepted.
+fn nuttcp(server: &Process, mut parameters: Parameters) -> BufReader<TcpStream> {
+    let mut control = TcpStream::connect(server.nuttcp_at).unwrap();
+    let (line, _) = parameters.line(Version::OURS).unwrap();
+    control
+        .write_all(format!("HELO nuttcp v8.2.2\n{line}").as_bytes())
+        .unwrap();
+    let mut lines = BufReader::new(control);
+    let mut answer = String::new();
+    lines.read_line(&mut answer).unwrap();
+    lines.read_line(&mut answer).unwrap();
+    assert!(answer.ends_with("OK v8.2.2\n"), "{answer}");
+    lines
+}
+
+/// Whether the server resets a stream instead of sending all of it.
+fn is_reset(stream: &mut TcpStream) -> bool {
+    stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    let ended = std::io::copy(stream, &mut std::io::sink());
+    ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
+}
+
+#[test]
+fn streams_that_come_before_they_are_asked_for_wait_and_end_with_the_client() {
+    leaves_nothing(|server| {
+        let parameters = json!({"tcp": true, "time": 5, "parallel": 4, "gigatcp": {"clock": 1}});
+        let mut stranger = requests(server, &parameters);
+        assert_eq!(stranger.state(), State::Clock);
+        let _streams = stranger.open_streams(4);
+        stranger.send_state(State::ClockDone);
+        assert_eq!(stranger.state(), State::CreateStreams);
+        stranger.await_start();
+        // And one that never ends its exchange of clocks.
+        let mut other = requests(server, &parameters);
+        assert_eq!(other.state(), State::Clock);
+        let _streams = other.open_streams(4);
+    });
+}
+
+#[test]
+fn stream_reset_before_the_others_come_ends_the_test_with_all_its_threads() {
+    leaves_nothing(|server| {
+        let parameters = json!({"tcp": true, "time": 5, "parallel": 4});
+        let mut stranger = requests(server, &parameters);
+        assert_eq!(stranger.state(), State::CreateStreams);
+        let mut streams = stranger.open_streams(3);
+        let reset = streams.pop().unwrap();
+        SockRef::from(&reset)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+        drop(reset);
+        streams.extend(stranger.open_streams(1));
+        let code = ErrorCode::INIT_STREAM.0;
+        assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
+    });
+}
+
+#[test]
+fn datagrams_of_a_nuttcp_client_that_never_begin_end_with_the_client() {
+    leaves_nothing(|server| {
+        let port = data_port();
+        let control = nuttcp(
+            server,
+            Parameters {
+                udp: true,
+                port,
+                buffer_bytes: 1000,
+                ..Parameters::default()
+            },
+        );
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let before = server.threads();
+        // The thread of the stream exists once a datagram has come.
+        server.wait_until("a stream", |server| {
+            let _ = socket.send(&[0; 1000]);
+            server.threads() > before
+        });
+        drop(control);
+    });
+}
+
+#[test]
+fn data_that_a_client_does_not_read_is_dropped_with_its_test() {
+    leaves_nothing(|server| {
+        let idle = server.threads();
+        let parameters = json!({"tcp": true, "reverse": true, "time": 5, "parallel": 2});
+        let mut stranger = requests(server, &parameters);
+        assert_eq!(stranger.state(), State::CreateStreams);
+        let mut streams = stranger.open_streams(2);
+        stranger.await_start();
+        for stream in &mut streams {
+            stream.read_exact(&mut [0; 1000]).unwrap();
+        }
+        drop(stranger);
+        server.wait_until("ended", |server| server.threads() == idle);
+        for stream in &mut streams {
+            assert!(is_reset(stream));
+        }
+    });
+}
+
+#[test]
+fn data_that_a_nuttcp_client_does_not_read_is_dropped_with_its_test() {
+    leaves_nothing(|server| {
+        let idle = server.threads();
+        let port = data_port();
+        let control = nuttcp(
+            server,
+            Parameters {
+                client: Side::Receiver,
+                flipped: true,
+                port,
+                ..Parameters::default()
+            },
+        );
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.read_exact(&mut [0; 1000]).unwrap();
+        drop(control);
+        server.wait_until("ended", |server| server.threads() == idle);
+        assert!(is_reset(&mut stream));
+    });
+}
