@@ -43,7 +43,7 @@ impl Command {
             let is_joined = word.starts_with(short) && !word.starts_with("--");
             is_joined.then(|| &word[short.len()..])
         };
-        for index in 1..words.len() {
+        for (index, word) in words.iter().enumerate().skip(1) {
             let rate = if is_nuttcp {
                 value(index, "-R", &[])
             } else {
@@ -52,8 +52,7 @@ impl Command {
             if let Some(rate) = rate.and_then(bits) {
                 command.target = Some(rate).filter(|rate| *rate > 0.0);
             }
-            let pacing = words[index] == "--fq-rate" || words[index].starts_with("--fq-rate=");
-            if pacing {
+            if *word == "--fq-rate" || word.starts_with("--fq-rate=") {
                 let rate = value(index, "--fq-rate", &["--fq-rate"]).and_then(bits);
                 command.pacing = rate.map(|rate| Rate::from_bps(rate as u64));
             }
