@@ -470,7 +470,6 @@ impl Model {
     }
 
     /// Whether loss recovery has selective acknowledgments.
-    #[must_use]
     pub fn has_sack(&self) -> bool {
         !self.others.iter().any(|text| text == WITHOUT_SACK)
     }

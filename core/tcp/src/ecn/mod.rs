@@ -72,7 +72,6 @@ impl EcnMode {
     ];
 
     /// Returns the name in plans.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -120,7 +119,6 @@ impl EcnOption {
     pub(crate) const ALL: [Self; 3] = [Self::Off, Self::Due, Self::Always];
 
     /// Returns the name in plans.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",

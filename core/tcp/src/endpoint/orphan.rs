@@ -33,7 +33,6 @@ impl Orphan {
 
     /// Time of the next call of [`Self::after_input`] without input before; `None`: not needed.
     #[inline]
-    #[must_use]
     pub const fn deadline(&self) -> Option<Instant> {
         self.until
     }
