@@ -27,7 +27,7 @@ const DROPS: (&str, [&str; 2]) = (
 );
 /// File of the causes, and the marks around their table.
 const CAUSES: (&str, [&str; 2]) = (
-    "core/events/src/cause.rs",
+    "core/tcp/src/events/cause.rs",
     ["<!-- causes: begin -->\n", "<!-- causes: end -->\n"],
 );
 

@@ -37,11 +37,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
-use gigatcp_events::State;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, IcmpError, Payload, Segment};
 
 use crate::connection::{Connection, Failure, Received};
+use crate::events::State;
 use crate::four_tuple::FourTuple;
 use crate::path_metrics::PathMetrics;
 use crate::secret::Secret;

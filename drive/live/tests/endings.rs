@@ -15,9 +15,9 @@ use common::{
     digest_of, options,
 };
 use common::{random, site};
-use gigatcp_events::State;
 use gigatcp_linux::socket;
 use gigatcp_live::Stream;
+use gigatcp_tcp::events::State;
 use gigatcp_units::Bytes;
 
 /// Returns both ends of a connection that the engine opened.

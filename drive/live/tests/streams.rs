@@ -14,12 +14,12 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gigatcp_events::State;
 use gigatcp_live::bytes::BytesMut;
 use gigatcp_live::{
     AsyncListener, AsyncStream, Device, Interface, KeepAlive, Offloads, Options, Packet, Received,
     Sent, Stack, Stream, VirtioHeader, Wire,
 };
+use gigatcp_tcp::events::State;
 
 mod common;
 use common::{carry, random};

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_events::{Cause, Limit};
 use gigatcp_plan::{Flow, Series, Stop};
 use gigatcp_record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
@@ -13,6 +12,7 @@ use gigatcp_sim::account::{Attribution, ByCause, ByLimit, Span};
 use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::Sample;
 use gigatcp_tcp::connection::{Counters, Info};
+use gigatcp_tcp::events::{Cause, Limit};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 /// Returns the header of a series' record; results are added later.

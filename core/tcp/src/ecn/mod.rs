@@ -32,10 +32,10 @@ pub(crate) use sanity_check::AckReport;
 
 use alloc::boxed::Box;
 
-use gigatcp_events::EcnFeedback;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, Segment};
 
+use crate::events::EcnFeedback;
 use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
 use sanity_check::CeSanityCheck;

@@ -34,7 +34,6 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::IpAddr;
 
-use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, IcmpError, Payload, Segment, SeqNumber};
 
@@ -44,6 +43,7 @@ use super::half_open::{HalfOpen, Repeated};
 use super::reset_answering;
 use crate::authentication::Keys;
 use crate::connection::{Connection, ConnectionConfig, Predecessor, Received};
+use crate::events::State;
 use crate::fast_open::{CookieValidity, FastOpenKey, FastOpenSlots};
 use crate::four_tuple::FourTuple;
 use crate::isn::IsnGenerator;

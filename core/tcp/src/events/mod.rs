@@ -12,11 +12,6 @@
 //!
 //! Sequence space in events is the *stream offset*: the 64-bit extended sequence number of RFC 5925
 //! section 6.2 minus the initial one. SYN is 0, the first octet of data is 1, and nothing wraps.
-#![no_std]
-#![forbid(unsafe_code)]
-#![deny(missing_docs)]
-
-extern crate alloc;
 
 pub mod cause;
 pub mod event;

@@ -5,7 +5,7 @@ use core::ops::BitOr;
 
 use gigatcp_units::Instant;
 
-use crate::Event;
+use crate::events::Event;
 
 /// An event with its time.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -125,7 +125,7 @@ impl EventHash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limit, State};
+    use crate::events::{Limit, State};
 
     #[test]
     fn an_outbox_keeps_only_what_is_wanted() {

@@ -4,8 +4,8 @@
 //! it, as far as it is known to the driver, which sees path and hosts as well. The time attribution
 //! of a run, simulated or live, and the verdicts on a capture use the same ids.
 
-use crate::Limit;
-use crate::table::table_of;
+use crate::events::Limit;
+use crate::events::table::table_of;
 
 table_of! {
     /// Cause that limits a connection's throughput.

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::table::table_of;
+use crate::events::table::table_of;
 
 table_of! {
     /// Mechanism that stops the sender's output at an instant.

@@ -3,7 +3,7 @@
 use gigatcp_units::Duration;
 use gigatcp_wire::{Flags, IcmpKind};
 
-use crate::Limit;
+use crate::events::Limit;
 
 /// Connection states, RFC 9293 section 3.3.2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
