@@ -5,8 +5,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
-use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Path, examine};
 use gigatcp_linux::{Namespace, device, host_route, initial_ssthresh, interface, make_pair};
+use gigatcp_meter::doctor::{CostedFinding, Direction, HostFacts, Path, examine};
 use gigatcp_meter::host;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use gigatcp_record::{RunRecord, SCHEMA};
+use gigatcp_plan::record::{RunRecord, SCHEMA};
 use tempfile::TempDir;
 
 /// Two short series with loss, so that the seed matters.
