@@ -1,10 +1,8 @@
 //! The client against a stock iperf3 server: each direction, TCP and UDP, totals equal to the byte.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{LOCALHOST, StockServer, bytes_of};
+use crate::common::{LOCALHOST, StockServer, bytes_of};
 use gigatcp_meter::tester::{Outcome, Progress, Request, Role, run};
 use gigatcp_protocol::iperf3::{Direction, Transport};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! `gigatcp why --annotate`: the copy has the packets of the capture, and comments that the installed
 //! tshark reads.
 
-#[path = "../../../drive/capture/tests/independent_reader/mod.rs"]
+#[path = "../../../../drive/capture/tests/independent_reader/mod.rs"]
 mod independent_reader;
 
 use std::fs;

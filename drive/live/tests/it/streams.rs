@@ -21,8 +21,7 @@ use gigatcp_live::{
 };
 use gigatcp_tcp::events::State;
 
-mod common;
-use common::{carry, random};
+use crate::common::{carry, random};
 
 /// Returns two connected stacks.
 fn stacks(offloads: Offloads) -> [Stack; 2] {

@@ -2,16 +2,16 @@
 //! packets. Without the privilege to create a namespace, tests print that with a hint and prove
 //! nothing; tests with their own device need no privilege.
 
-mod common;
-
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site};
-use common::{carry, device_config, digest, digest_of, on_device, options, random, say, site};
+use crate::common::{ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site};
+use crate::common::{
+    carry, device_config, digest, digest_of, on_device, options, random, say, site,
+};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
 use gigatcp_linux::{device, interface, packets};
 use gigatcp_live::{Namespace, Offloads, Stack, Stream, TunConfig, Wire};

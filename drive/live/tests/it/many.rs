@@ -1,8 +1,6 @@
 //! Many simultaneous connections, floods of openings, and tasks instead of threads. Without the
 //! privilege to create a namespace, each test prints that with a hint and proves nothing.
 
-mod common;
-
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,7 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use common::{ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, digest, digest_of, options, random, site};
+use crate::common::{
+    ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, digest, digest_of, options, random, site,
+};
 use futures_io::{AsyncRead, AsyncWrite};
 use gigatcp_linux::settings;
 use gigatcp_live::{AsyncListener, AsyncStream, Options};

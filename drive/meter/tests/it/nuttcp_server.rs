@@ -1,16 +1,13 @@
 //! The server against stock nuttcp clients, its own client, and clients that misbehave.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::ops::Deref;
 use std::process::Command;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{LOCALHOST, Running};
+use crate::common::{LOCALHOST, Running, free_ports};
 use gigatcp_meter::tester::{
     Admission, NuttcpConfig, Outcome, Progress, Protocol, Request, Role, ServerConfig, explain, run,
 };
@@ -20,13 +17,6 @@ use gigatcp_protocol::nuttcp::output::read::Line;
 use gigatcp_protocol::nuttcp::parameters::ThirdParty;
 use gigatcp_protocol::nuttcp::{Parameters, Version};
 use gigatcp_units::{self as units, Bytes};
-
-/// Returns an unused data port: the client chooses it.
-fn data_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let base = 12_000 + (std::process::id() % 100) as u16 * 200;
-    base + NEXT.fetch_add(20, Ordering::Relaxed)
-}
 
 /// A server on separate ports.
 struct NuttcpServer {
@@ -59,7 +49,7 @@ impl NuttcpServer {
         Self {
             at: running.nuttcp_at.unwrap(),
             running,
-            data_port: data_port(),
+            data_port: free_ports(),
         }
     }
 

@@ -71,7 +71,7 @@ fn captured(plan: &str, series: &str) -> (TempDir, PathBuf) {
 
 /// Runs `gigatcp flows` in a directory with a printed trace.
 fn flows(folder: &TempDir, words: &[&str]) -> (bool, String) {
-    let trace = include_str!("cmd/flows.in/trace.txt");
+    let trace = include_str!("../cmd/flows.in/trace.txt");
     fs::write(folder.path().join("trace.txt"), trace).expect("the trace is written");
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .arg("flows")
@@ -181,7 +181,7 @@ fn standard_input_has_graphs_too_and_a_connection_that_is_not_there_has_none() {
 
 #[test]
 fn the_stall_of_2001_shows_in_its_capture() {
-    let plan = include_str!("../../../experiments/shalunov-stall/plan.toml");
+    let plan = include_str!("../../../../experiments/shalunov-stall/plan.toml");
     let (folder, capture) = captured(plan, "stall");
     let file = capture.to_str().expect("a path of text");
     let (is_done, said) = flows(
@@ -236,7 +236,7 @@ fn the_stall_of_2001_shows_in_its_capture() {
 
 #[test]
 fn why_names_its_verdicts_beneath_the_graph() {
-    let plan = include_str!("../../../experiments/shalunov-stall/plan.toml");
+    let plan = include_str!("../../../../experiments/shalunov-stall/plan.toml");
     let (folder, file) = captured(plan, "stall");
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .arg("why")
@@ -294,7 +294,7 @@ fn a_named_pipe_is_a_capture_like_any_other() {
     ] {
         let place = pipe.clone();
         let writer = std::thread::spawn(move || {
-            fs::write(place, include_str!("cmd/flows.in/trace.txt")).expect("it is read");
+            fs::write(place, include_str!("../cmd/flows.in/trace.txt")).expect("it is read");
         });
         let (is_done, said) = why_of(&folder, words);
         assert!(is_done, "{words:?}: {said}");
@@ -317,7 +317,7 @@ fn a_link_that_points_nowhere_is_called_so() {
 #[test]
 fn why_writes_a_page_only_where_it_is_named_and_replaces_none() {
     let folder = tempfile::tempdir().expect("a folder");
-    let trace = include_str!("cmd/flows.in/trace.txt");
+    let trace = include_str!("../cmd/flows.in/trace.txt");
     fs::write(folder.path().join("trace.txt"), trace).expect("the trace is written");
     assert!(why_of(&folder, &["trace.txt"]).0);
     let files = fs::read_dir(folder.path()).expect("a folder").count();
@@ -421,8 +421,8 @@ fn a_run_without_a_capture_says_the_same_of_why_as_it_runs_and_when_it_is_repeat
 fn two_captures_of_one_connection_give_one_answer() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [
-        ("near.txt", include_str!("cmd/flows.in/near.txt")),
-        ("far.txt", include_str!("cmd/flows.in/far.txt")),
+        ("near.txt", include_str!("../cmd/flows.in/near.txt")),
+        ("far.txt", include_str!("../cmd/flows.in/far.txt")),
     ] {
         fs::write(folder.path().join(name), text).expect("the trace is written");
     }

@@ -1,7 +1,5 @@
 //! The server against stock iperf3 clients, its own client, and clients that misbehave.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
@@ -10,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{LOCALHOST, Running, StockServer};
+use crate::common::{LOCALHOST, Running, StockServer};
 use gigatcp_meter::tester::auth::{self, Padding};
 use gigatcp_meter::tester::transactions::{self, Notice};
 use gigatcp_meter::tester::{

@@ -1,13 +1,11 @@
 //! The engine as the TCP of a client's streams, in its own namespace: against a stock iperf3 server
 //! and this project's, each direction, totals equal to the byte.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Running, StockServer, bytes_of};
+use crate::common::{Running, StockServer, bytes_of};
 use gigatcp_linux::Namespace;
 use gigatcp_meter::tester::{
     self, Engine, Outcome, Protocol, Request, Role, ServerConfig, Stack, StackKind, TestError, run,

@@ -1,12 +1,10 @@
 //! Random data between the engine and the machine's kernel, SHA-256 at both ends. Without the
 //! privilege to create a namespace, each test prints that with a hint and proves nothing.
 
-mod common;
-
 use std::net::IpAddr;
 use std::time::Duration;
 
-use common::{
+use crate::common::{
     ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, carry_both_ways, options, random, site,
 };
 use gigatcp_live::Offloads;

@@ -2,13 +2,11 @@
 //! Without the privilege to create a namespace, the test prints that with a hint and proves
 //! nothing.
 
-mod common;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
-use common::{carry_both_ways, options, random, say};
+use crate::common::{carry_both_ways, options, random, say};
 use gigatcp_linux::{device, interface};
 use gigatcp_live::{Namespace, PacketSocket, PacketSocketConfig, Stack, Stream, make_pair};
 

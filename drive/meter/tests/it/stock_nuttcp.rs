@@ -3,9 +3,9 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::free_ports;
 use gigatcp_meter::tester::{Outcome, Progress, Protocol, Request, Role, TestError, explain, run};
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, Transport};
 
@@ -16,17 +16,9 @@ struct StockServer {
     data_port: u16,
 }
 
-/// Returns an unused port with free ports after it.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Below the system's ephemeral ports.
-    let base = 10_000 + (std::process::id() % 200) as u16 * 100;
-    base + NEXT.fetch_add(20, Ordering::Relaxed)
-}
-
 impl StockServer {
     fn start() -> Option<Self> {
-        let data_port = free_port();
+        let data_port = free_ports();
         let port = data_port + 10;
         let child = Command::new("nuttcp")
             .args(["-S", "--nofork", "-P", &port.to_string()])

@@ -2,19 +2,17 @@
 //! simultaneously closed, aborted, ignored. Without the privilege to create a namespace, each test
 //! prints that with a hint and proves nothing.
 
-mod common;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{
+use crate::common::{
     ALL, ENGINE_V4, ENGINE_V6, KERNEL_V4, KERNEL_V6, NO, Site, carry, carry_both_ways, digest,
     digest_of, options,
 };
-use common::{random, site};
+use crate::common::{random, site};
 use gigatcp_linux::socket;
 use gigatcp_live::Stream;
 use gigatcp_tcp::events::State;
