@@ -39,6 +39,8 @@
 #![deny(missing_docs)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 mod assign;
 pub mod axis;

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use crate::scenario;
 use gigatcp_sim::{World, WorldConfig};
 
-use crate::whatif::model::Model;
+use super::model::Model;
+use crate::scenario;
 
 /// Maximum packets of a run: longer transfers are simulated in part.
 const MAX_PACKETS: f64 = 60_000.0;

@@ -12,11 +12,11 @@
 use gigatcp_meter::doctor::{CostedFinding, Direction, HostFacts, Path, Report, examine, law};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-use crate::whatif::change::Change;
-use crate::whatif::levers::advice;
-use crate::whatif::model::{Estimate, LimitedRate, Model};
-use crate::whatif::predict::{Certainty, Prediction};
-use crate::whatif::transfer::Transfer;
+use super::change::Change;
+use super::levers::advice;
+use super::model::{Estimate, LimitedRate, Model};
+use super::predict::{Certainty, Prediction};
+use super::transfer::Transfer;
 
 /// What the changes follow from.
 #[derive(Clone, Copy, Debug)]

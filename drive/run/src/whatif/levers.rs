@@ -1,8 +1,8 @@
 //! Settings that a user can change, ranked by predicted gain; the advice of `why` as changes.
 
-use crate::whatif::model::Model;
-use crate::whatif::predict::Prediction;
-use crate::whatif::transfer::Transfer;
+use super::model::Model;
+use super::predict::Prediction;
+use super::transfer::Transfer;
 
 /// Congestion controls to try: those of Linux.
 const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];

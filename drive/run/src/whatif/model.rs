@@ -16,7 +16,7 @@
 use gigatcp_analyze::{Diagnosis, loss_window};
 use gigatcp_units::{Duration, Probability};
 
-use crate::whatif::change::{Buffer, Change, Queue};
+use super::change::{Buffer, Change, Queue};
 
 /// A value and the interval that the evidence leaves.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -6,10 +6,10 @@
 //! the prediction is that goodput times the gain. The interval covers all that fits, and an error of
 //! the model.
 
-use crate::whatif::change::Change;
-use crate::whatif::engine::{self, Draw};
-use crate::whatif::model::{Estimate, LimitedRate, Model, SHORT};
-use crate::whatif::transfer::Transfer;
+use super::change::Change;
+use super::engine::{self, Draw};
+use super::model::{Estimate, LimitedRate, Model, SHORT};
+use super::transfer::Transfer;
 
 /// Certainty of a prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
