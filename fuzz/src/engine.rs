@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::State;
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::profile::{SETTINGS, SettingValue};
 use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Instant};

@@ -11,8 +11,8 @@
 use std::sync::Arc;
 use std::time::Instant as Clock;
 
-use gigatcp_events::State;
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Connection, ConnectionConfig, Received, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{

@@ -1,9 +1,9 @@
 //! Checks the bounds of every hostile peer.
 
-use gigatcp_events::State;
 use gigatcp_fuzz::flood;
 use gigatcp_fuzz::memory::Counting;
 use gigatcp_fuzz::peers::{self, BUFFER, Cost, run, serve};
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_units::Duration;
 use gigatcp_wire::IpVersion;

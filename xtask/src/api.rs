@@ -18,9 +18,8 @@ const TOOL: &str = "cargo-semver-checks";
 const VERSION: &str = "0.51.0";
 
 /// The library and its public dependencies.
-const CRATES: [&str; 5] = [
+const CRATES: [&str; 4] = [
     "gigatcp-stack",
-    "gigatcp-events",
     "gigatcp-tcp",
     "gigatcp-units",
     "gigatcp-wire",

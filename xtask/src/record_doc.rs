@@ -1,6 +1,6 @@
 //! `cargo xtask record-doc`: the tables of `docs/run-json.md`, from the types.
 //!
-//! A field of `run.json` is documented once, as the doc comment of its type in `core/record`.
+//! A field of `run.json` is documented once, as the doc comment of its type in `core/plan/src/record.rs`.
 //! This reads that file as text (a `struct`, its comments, its fields; it has no other Rust) and
 //! writes the tables between two marks of the page; `tidy` reports differences. Each table has
 //! the path by which a reader finds its fields: `series[].flows[]`. The tables of causes and of
@@ -12,7 +12,7 @@ use crate::files::{read, write};
 use crate::{Failed, top};
 
 /// File of the types.
-const TYPES: &str = "core/record/src/lib.rs";
+const TYPES: &str = "core/plan/src/record.rs";
 /// Page with the tables.
 const PAGE: &str = "docs/run-json.md";
 /// Type of the whole file.
@@ -27,7 +27,7 @@ const DROPS: (&str, [&str; 2]) = (
 );
 /// File of the causes, and the marks around their table.
 const CAUSES: (&str, [&str; 2]) = (
-    "core/events/src/cause.rs",
+    "core/tcp/src/events/cause.rs",
     ["<!-- causes: begin -->\n", "<!-- causes: end -->\n"],
 );
 

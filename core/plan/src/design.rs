@@ -6,7 +6,7 @@
 //!
 //! * [`question`]: specification of an experiment, in the syntax of a plan or a command line.
 //! * [`space`]: the cells of a question, generated one by one.
-//! * [`fractional`], [`sampling`]: selection of combinations.
+//! * [`fractional`]: selection of combinations.
 //! * [`address`]: key of a cell's results. The same changes of the same plan are the same cell,
 //!   independent of the axes.
 //! * [`grid`]: values of one metric by cell and repetition; tables of any axes.
@@ -24,7 +24,6 @@ pub mod fractional;
 pub mod grid;
 pub mod numeric;
 pub mod question;
-pub mod sampling;
 pub mod space;
 pub mod statistics;
 

@@ -30,6 +30,8 @@
 //! [`Template`] is the plan that is changed; [`design`] has the cells and the statistics of their
 //! results. A series with `over` is a series for each level.
 //!
+//! [`record`] has the results of a run: what a report is made from.
+//!
 //! Out of scope: includes and variables. A plan is one complete file, even if plans then repeat
 //! what they share.
 #![no_std]
@@ -37,6 +39,8 @@
 #![deny(missing_docs)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 mod assign;
 pub mod axis;
@@ -50,6 +54,7 @@ mod model;
 mod nearest;
 mod quantity;
 mod reader;
+pub mod record;
 mod syntax;
 pub mod template;
 mod unset;

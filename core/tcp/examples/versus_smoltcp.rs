@@ -115,9 +115,9 @@ mod engine {
     use std::ops::Range;
     use std::sync::Arc;
 
-    use gigatcp_events::{EventMask, State};
     use gigatcp_tcp::congestion::{self, SlowStart};
     use gigatcp_tcp::driver::DriverCalls;
+    use gigatcp_tcp::events::{EventMask, State};
     use gigatcp_tcp::{
         Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig,
     };

@@ -75,7 +75,6 @@ pub struct Direction {
 
 impl MasterKey {
     /// Returns a master key with `id` for both directions that covers the other options.
-    #[must_use]
     pub fn new(id: u8, algorithm: Algorithm, secret: &[u8]) -> Self {
         Self {
             send_id: id,
@@ -107,7 +106,6 @@ impl MasterKey {
     }
 
     /// Returns the traffic key of one direction.
-    #[must_use]
     pub fn traffic_key(&self, direction: &Direction) -> TrafficKey {
         code::derive(self.algorithm, &self.secret, direction)
     }
@@ -116,7 +114,6 @@ impl MasterKey {
     /// authentication option; the content of its code field does not matter. `sne` is the
     /// extension of its sequence number (RFC 5925 section 6.2). `None` for octets without the
     /// option.
-    #[must_use]
     pub fn code(
         &self,
         key: &TrafficKey,
@@ -128,7 +125,6 @@ impl MasterKey {
     }
 
     /// Whether the code in an encoded segment is correct.
-    #[must_use]
     pub fn verify(
         &self,
         key: &TrafficKey,
@@ -214,19 +210,16 @@ impl KeyChain {
     }
 
     /// Returns the first key, with which an active open begins.
-    #[must_use]
     pub fn first(&self) -> Option<&MasterKey> {
         self.keys.first()
     }
 
     /// Returns the key we send with under this KeyID.
-    #[must_use]
     pub fn sending(&self, send_id: u8) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.send_id == send_id)
     }
 
     /// Returns the key the peer sends with under this KeyID.
-    #[must_use]
     pub fn receiving(&self, receive_id: u8) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.receive_id == receive_id)
     }
@@ -244,7 +237,6 @@ pub struct Keys<P> {
 
 impl<P: PayloadOctets> Keys<P> {
     /// Returns the keys of `chain`; `None` if it is empty.
-    #[must_use]
     pub fn new(chain: KeyChain) -> Option<Self> {
         chain.first()?;
         Some(Self {

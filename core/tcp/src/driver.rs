@@ -5,17 +5,17 @@
 //! memory of a host, know why an application does not write, and open connections with Fast Open
 //! cookies or keys. [`DriverCalls`] is for them. The library `gigatcp-stack` leaves it out.
 
-use gigatcp_events::{Limit, Phase};
 use gigatcp_units::{Bytes, Duration, Instant};
 #[cfg(feature = "fast-open")]
 use gigatcp_wire::FastOpenCookie;
 use gigatcp_wire::{Payload, Segment, SeqNumber};
 
-#[cfg(feature = "authentication")]
 use crate::authentication::{KeyError, Keys, MasterKey};
 use crate::connection::{Connection, Predecessor};
 #[cfg(any(feature = "authentication", feature = "fast-open"))]
 use crate::connection::{ConnectionConfig, Received};
+#[cfg(feature = "authentication")]
+use crate::events::{Limit, Phase};
 #[cfg(feature = "fast-open")]
 use crate::fast_open::{FastOpenOffer, FastOpenOutcome};
 #[cfg(feature = "authentication")]

@@ -37,11 +37,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
-use gigatcp_events::State;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, IcmpError, Payload, Segment};
 
 use crate::connection::{Connection, Failure, Received};
+use crate::events::State;
 use crate::four_tuple::FourTuple;
 use crate::path_metrics::PathMetrics;
 use crate::secret::Secret;
@@ -177,7 +177,6 @@ pub struct Endpoint<P> {
 impl<P: Payload> Endpoint<P> {
     /// Returns an endpoint with these addresses. `secret` comes from a good source of random
     /// numbers: initial sequence numbers, cookies and ports depend on it.
-    #[must_use]
     pub fn new(
         now: Instant,
         secret: impl Into<Secret>,
@@ -211,7 +210,6 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Counts of the endpoint, up to now.
-    #[must_use]
     pub fn counters(&self) -> EndpointCounters {
         EndpointCounters {
             connections: self.demux.table().len() as u64,
@@ -286,7 +284,6 @@ impl<P: Payload> Endpoint<P> {
 
     /// Time of the next [`Endpoint::handle_timeout`]; `None` if nothing is due. Valid after
     /// [`Endpoint::poll_transmit`] has returned `None`.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let listeners = self.demux.poll_timeout();
         listeners.into_iter().chain(self.wheel.next()).min()

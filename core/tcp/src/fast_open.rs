@@ -54,7 +54,6 @@ pub(crate) enum CookieValidity {
 
 impl FastOpenKey {
     /// Returns the key of this secret.
-    #[must_use]
     pub const fn new(secret: Secret) -> Self {
         Self {
             current: secret,
@@ -65,7 +64,6 @@ impl FastOpenKey {
 
     /// Returns the key of this secret, which has no other use, with the cookies that Linux makes of
     /// it (`tcp_fastopen_key`): of the addresses of both hosts.
-    #[must_use]
     pub const fn of_linux(secret: Secret, server: IpAddr) -> Self {
         Self {
             linux_server: Some(server),
@@ -85,7 +83,6 @@ impl FastOpenKey {
     }
 
     /// Returns the cookie of a client.
-    #[must_use]
     pub fn cookie(&self, client: IpAddr) -> FastOpenCookie {
         self.cookie_of(&self.current, client)
     }
@@ -102,7 +99,6 @@ impl FastOpenKey {
     }
 
     /// Returns the validity of the cookie `offered` by `client`.
-    #[must_use]
     pub(crate) fn check_cookie(&self, client: IpAddr, offered: FastOpenCookie) -> CookieValidity {
         let is_of =
             |secret: &Secret| self.cookie_of(secret, client).as_slice() == offered.as_slice();
@@ -134,14 +130,12 @@ pub(crate) struct FastOpenSlot(Arc<SlotCounts>);
 
 impl FastOpenSlots {
     /// Takes a slot.
-    #[must_use]
     pub fn take(&self) -> FastOpenSlot {
         self.0.pending.fetch_add(1, Ordering::Relaxed);
         FastOpenSlot(Arc::clone(&self.0))
     }
 
     /// Number of slots in use.
-    #[must_use]
     pub fn pending(&self) -> usize {
         self.0.pending.load(Ordering::Relaxed)
     }
@@ -199,7 +193,6 @@ impl FastOpenOutcome {
     /// Whether this is a negative response (RFC 7413 section 4.1.3.1). These are: data in SYN that
     /// the SYN-ACK does not acknowledge, no SYN-ACK in time or ever, an ICMP error. A new cookie
     /// is not negative: it invites another attempt.
-    #[must_use]
     pub fn is_negative(&self) -> bool {
         let refused = self.answered && self.text_sent > 0;
         let failed = refused || self.timed_out || self.icmp_error;
@@ -249,7 +242,6 @@ pub struct FastOpenCache {
 
 impl FastOpenCache {
     /// Returns an empty cache for `capacity` servers.
-    #[must_use]
     pub const fn new(capacity: usize) -> Self {
         Self {
             servers: BTreeMap::new(),
@@ -259,13 +251,11 @@ impl FastOpenCache {
     }
 
     /// Number of cached servers.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.servers.len()
     }
 
     /// Whether the cache is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }

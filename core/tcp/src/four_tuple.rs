@@ -20,7 +20,6 @@ pub struct FourTuple {
 
 impl FourTuple {
     /// The identity of a connection between two sockets; `None` if they differ in the IP version.
-    #[must_use]
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Option<Self> {
         Some(Self {
             endpoints: Endpoints::new(local.ip(), remote.ip())?,
@@ -31,7 +30,6 @@ impl FourTuple {
 
     /// Returns the connection of a segment that arrived between `endpoints`. The segment's sender
     /// is the source.
-    #[must_use]
     pub fn of_arrival<P>(endpoints: Endpoints, segment: &Segment<P>) -> Self {
         Self {
             endpoints: endpoints.reversed(),
@@ -41,19 +39,16 @@ impl FourTuple {
     }
 
     /// Our address.
-    #[must_use]
     pub const fn local_address(&self) -> IpAddr {
         self.endpoints.src()
     }
 
     /// The peer's address.
-    #[must_use]
     pub const fn remote_address(&self) -> IpAddr {
         self.endpoints.dst()
     }
 
     /// IP version below TCP.
-    #[must_use]
     pub const fn ip(&self) -> IpVersion {
         match self.endpoints {
             Endpoints::V4 { .. } => IpVersion::V4,
@@ -62,7 +57,6 @@ impl FourTuple {
     }
 
     /// Whether both ends can be single hosts (RFC 9293 MUST-57, MUST-63).
-    #[must_use]
     pub(crate) fn is_between_hosts(&self) -> bool {
         is_host(self.local_address()) && is_host(self.remote_address())
     }
@@ -80,7 +74,6 @@ impl FourTuple {
 
 /// Whether an address can be that of a single host. Directed broadcasts are indistinguishable from
 /// hosts here.
-#[must_use]
 pub const fn is_host(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),

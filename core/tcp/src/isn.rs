@@ -37,13 +37,11 @@ pub struct IsnGenerator {
 
 impl IsnGenerator {
     /// Returns a generator with this secret.
-    #[must_use]
     pub const fn new(secret: Secret) -> Self {
         Self { secret }
     }
 
     /// Returns the initial sequence number of a connection that begins at `now`.
-    #[must_use]
     pub(crate) fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
         let clock = (now.as_nanos() / STEP.as_nanos()) as u32;
         let keyed = self.secret.keyed(Purpose::InitialSequenceNumber);
@@ -51,7 +49,6 @@ impl IsnGenerator {
     }
 
     /// Returns the offset of the timestamp clock towards this peer.
-    #[must_use]
     pub fn timestamp_offset(&self, tuple: &FourTuple) -> u32 {
         let keyed = self.secret.keyed(Purpose::TimestampOffset);
         let keyed = keyed
@@ -62,7 +59,6 @@ impl IsnGenerator {
 
     /// Configuration of the connection `tuple` that begins at `now`: `transport`, with ports, initial
     /// sequence number and timestamp offset.
-    #[must_use]
     pub fn identify(
         &self,
         now: Instant,

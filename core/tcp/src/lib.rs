@@ -10,6 +10,7 @@
 //! | [`driver`] | calls for drivers that store connections themselves |
 //! | [`listener`] | LISTEN |
 //! | [`endpoint`] | RFC 9293 section 3.9: all connections of a host |
+//! | [`events`] | what happens in an engine, and what limits a sender |
 //! | [`authentication`] | RFC 5925, 5926: master keys, traffic keys, codes |
 //! | [`fast_open`] | RFC 7413: cookies of the server, cache of the client |
 //! | `four_tuple` | identity of a connection: addresses and ports |
@@ -69,6 +70,7 @@ pub mod driver;
 mod ecn;
 mod eifel;
 pub mod endpoint;
+pub mod events;
 #[cfg_attr(not(feature = "fast-open"), path = "fast_open_off.rs", doc(hidden))]
 pub mod fast_open;
 mod four_tuple;

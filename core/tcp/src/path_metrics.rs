@@ -117,7 +117,6 @@ impl<A: Ord + Copy> PathMetrics<A> {
 
     /// The configuration of a connection to `remote`: `transport`, with what is known of the path
     /// if its profile shares.
-    #[must_use]
     pub fn prepare(
         &self,
         now: Instant,

@@ -130,7 +130,6 @@ impl Profile {
     ];
 
     /// Returns the profile named `name`.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }

@@ -23,10 +23,10 @@
 
 use core::ops::Range;
 
-use gigatcp_events::{LossVerdict, Phase};
 use gigatcp_units::Instant;
 
 use crate::congestion::CongestionKind;
+use crate::events::{LossVerdict, Phase};
 use crate::profile::Profile;
 use crate::scoreboard::{Overdue, Scoreboard};
 

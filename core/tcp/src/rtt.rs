@@ -75,7 +75,6 @@ impl RtoRule {
     ];
 
     /// Name in plans.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Rfc793 => "rfc793",

@@ -55,7 +55,6 @@ impl From<[u8; 16]> for Secret {
 
 impl Secret {
     /// Returns the secret of these octets, which should come from a good source.
-    #[must_use]
     pub const fn new(octets: [u8; 16]) -> Self {
         Self(octets)
     }
@@ -77,7 +76,6 @@ impl Secret {
     }
 
     /// Begins a value for `purpose`; the caller adds its inputs.
-    #[must_use]
     pub(crate) fn keyed(&self, purpose: Purpose) -> Keyed {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write_u8(purpose as u8);
@@ -125,7 +123,6 @@ impl Keyed {
     }
 
     /// Returns the value.
-    #[must_use]
     pub fn finish(self) -> u64 {
         self.0.finish()
     }

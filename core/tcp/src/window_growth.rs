@@ -36,7 +36,6 @@ impl SlowStart {
     ];
 
     /// Name in plans.
-    #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES[match self {
             Self::Usual => 0,
@@ -49,7 +48,6 @@ impl SlowStart {
     }
 
     /// Returns the variant with this name; `max_ssthresh` applies to the limited one.
-    #[must_use]
     pub fn find(name: &str, max_ssthresh: u32) -> Option<Self> {
         let ways = [
             Self::Usual,

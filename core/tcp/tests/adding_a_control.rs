@@ -10,11 +10,11 @@ extern crate alloc;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gigatcp_events::{CwndCause, Event, EventMask, Phase};
 use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionKind, Controller, Counting, Entry, Family, SlowStart,
     WindowBounds,
 };
+use gigatcp_tcp::events::{CwndCause, Event, EventMask, Phase};
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, Profile, Received};
 use gigatcp_units::{Bytes, Duration, Instant};

@@ -1,8 +1,7 @@
 //! Rate with loss, timeouts and a receive window.
 //!
 //! Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical
-//! Validation", SIGCOMM 1998: the full model, its simplified form, and that form as in RFC 5348
-//! section 3.1 for TFRC. TFRC omits the minimum and so yields less where p is above 8/(27b):
+//! Validation", SIGCOMM 1998: the full model.
 //!
 //! ```text
 //! E[W]  = (2+b)/(3b) + sqrt(8(1-p)/(3bp) + ((2+b)/(3b))^2)
@@ -12,8 +11,6 @@
 //!         / (RTT (b/2 E[W] + 1) + Q f(p) T0/(1-p))                E[W] < Wm
 //! B     = ((1-p)/p + Wm + Q(Wm)/(1-p))
 //!         / (RTT (b/8 Wm + (1-p)/(p Wm) + 2) + Q(Wm) f(p) T0/(1-p))
-//! B     = 1 / (RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1+32p^2))
-//! X     = 1 / (RTT sqrt(2bp/3) + T0 3 sqrt(3bp/8) p (1+32p^2))        TFRC
 //! ```
 //!
 //! `p` is the probability that a segment is the first lost of its window: the model assumes that
@@ -61,30 +58,6 @@ impl Pftk {
         let sent = kept * kept / p + kept * window + q;
         let spent = kept * rtt * rounds + q * backoff(p) * self.t0.as_secs_f64();
         sent / spent
-    }
-
-    /// Returns the segments per second by the simplified form; infinite without loss. The window
-    /// limit is not part of it.
-    pub fn simplified(&self, p: Probability) -> f64 {
-        self.simple(p, self.timeout_share_at(p).min(1.0))
-    }
-
-    /// Returns the segments per second by TFRC's equation, RFC 5348 section 3.1. Infinite without
-    /// loss. The RFC recommends a `t0` of four RTTs and a `segments_per_ack` of one.
-    pub fn tfrc(&self, p: Probability) -> f64 {
-        self.simple(p, self.timeout_share_at(p))
-    }
-
-    /// Returns 3 sqrt(3bp/8): approximate share of losses that lead to a timeout.
-    fn timeout_share_at(&self, p: Probability) -> f64 {
-        3.0 * libm::sqrt(3.0 * self.segments_per_ack * p.as_f64() / 8.0)
-    }
-
-    fn simple(&self, loss: Probability, timeout_share: f64) -> f64 {
-        let p = loss.as_f64();
-        let growing = libm::sqrt(2.0 * self.segments_per_ack * p / 3.0);
-        let waiting = timeout_share * p * (1.0 + 32.0 * p * p);
-        1.0 / (self.rtt.as_secs_f64() * growing + self.t0.as_secs_f64() * waiting)
     }
 
     /// Returns the full model's rate for segments of `mss` bytes.
@@ -138,38 +111,23 @@ mod tests {
         Probability::try_new(value).expect("a probability")
     }
 
-    /// Segments per second at RTT 100 ms and T0 1 s. Columns: loss probability, decimals, full b=1,
-    /// full b=2, simplified b=1, simplified b=2.
-    const TABLE: [(f64, u32, [f64; 4]); 6] = [
-        (1e-4, 1, [1219.6, 861.6, 1222.0, 864.1]),
-        (1e-3, 1, [376.6, 265.6, 378.8, 267.8]),
-        (1e-2, 2, [98.83, 69.52, 99.92, 70.65]),
-        (3e-2, 2, [42.07, 29.78, 41.73, 29.51]),
-        (0.1, 2, [12.46, 9.11, 9.76, 6.90]),
-        (0.2, 2, [5.30, 4.04, 2.43, 1.97]),
+    /// Segments per second at RTT 100 ms and T0 1 s. Columns: loss probability, decimals, b=1,
+    /// b=2.
+    const TABLE: [(f64, u32, [f64; 2]); 6] = [
+        (1e-4, 1, [1219.6, 861.6]),
+        (1e-3, 1, [376.6, 265.6]),
+        (1e-2, 2, [98.83, 69.52]),
+        (3e-2, 2, [42.07, 29.78]),
+        (0.1, 2, [12.46, 9.11]),
+        (0.2, 2, [5.30, 4.04]),
     ];
 
     #[test]
     fn padhye_1998_full_model_gives_the_reference_table() {
-        for (loss, decimals, [one, two, ..]) in TABLE {
+        for (loss, decimals, [one, two]) in TABLE {
             assert_rounds_to(model(1.0).full(p(loss)), one, decimals);
             assert_rounds_to(model(2.0).full(p(loss)), two, decimals);
         }
-    }
-
-    #[test]
-    fn padhye_1998_simplified_model_gives_the_reference_table() {
-        for (loss, decimals, [.., one, two]) in TABLE {
-            assert_rounds_to(model(1.0).simplified(p(loss)), one, decimals);
-            assert_rounds_to(model(2.0).simplified(p(loss)), two, decimals);
-        }
-    }
-
-    #[test]
-    fn rfc_5348_equation_is_the_simplified_model_without_the_minimum() {
-        assert_eq!(model(1.0).tfrc(p(0.2)), model(1.0).simplified(p(0.2)));
-        // 0.2 is above 8/(27b).
-        assert!(model(2.0).tfrc(p(0.2)) < 0.9 * model(2.0).simplified(p(0.2)));
     }
 
     #[test]
@@ -201,8 +159,6 @@ mod tests {
     #[test]
     fn no_loss_sets_no_bound() {
         assert_eq!(model(1.0).full(Probability::NEVER), f64::INFINITY);
-        assert_eq!(model(1.0).simplified(Probability::NEVER), f64::INFINITY);
-        assert_eq!(model(1.0).tfrc(Probability::NEVER), f64::INFINITY);
         assert_eq!(
             model(1.0).rate(Bytes::new(1_460), Probability::NEVER),
             Rate::MAX

@@ -136,7 +136,6 @@ impl OptionLayout {
     pub const ALL: [Self; 2] = [Self::Linux, Self::FreeBsd];
 
     /// Its name in plans.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Linux => "linux",

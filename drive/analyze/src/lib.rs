@@ -27,7 +27,7 @@
 //! | counts and every segment, without a diagnosis | [`follow`] | counts of all connections |
 //! | the packets of chosen connections once more | [`revisit`] | the caller's |
 //! | a copy with the findings as comments of packets | [`annotate`] | the comments |
-//! | a diagnosis of packets that are in no file | [`analyze_packets`], [`Analyzer`] | all connections |
+//! | a diagnosis of packets that are in no file | [`Analyzer`] | all connections |
 //!
 //! Threads share the connections of an uncompressed file; results do not depend on their number.
 //! Reading reports progress and can be stopped ([`Options`]). Oddities of a capture do not end the
@@ -83,7 +83,7 @@ pub use follow::{FlowCounts, Step, check, follow};
 pub use gigatcp_capture::{Format, Note, NoteKind, ReadError};
 pub use gigatcp_why::{CapturePoint, Diagnosis, NoData, NoDataKind, Slice, Slices, loss_window};
 pub use options::{Options, Progress};
-pub use packets::{Analyzer, analyze_packets};
+pub use packets::Analyzer;
 pub use pairs::{ConnectionKey, PairedDiagnosis, diagnose_pairs};
 pub use revisit::{Chosen, Visitor, revisit};
 pub use source::Source;

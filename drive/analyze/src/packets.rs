@@ -65,12 +65,3 @@ impl Analyzer {
         self.connections
     }
 }
-
-/// Analyzes packets that are in memory, numbered from 1.
-pub fn analyze_packets(packets: impl IntoIterator<Item = Observed>) -> Connections {
-    let mut analyzer = Analyzer::new();
-    for packet in packets {
-        analyzer.handle_packet(&packet);
-    }
-    analyzer.finish()
-}

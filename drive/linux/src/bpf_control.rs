@@ -62,7 +62,6 @@ impl BpfControl {
     }
 
     /// The kernel's name of the control.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

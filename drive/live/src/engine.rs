@@ -25,11 +25,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration as Span;
 
-use gigatcp_events::State;
 use gigatcp_linux::clock;
 use gigatcp_linux::poll::{self, Interest};
 use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{Claim, Demux, Orphan, Unclaimed, Wheel};
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::{FourTuple, Received, Secret};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Endpoints, IcmpError, Octets, Segment};

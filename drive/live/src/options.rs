@@ -4,9 +4,9 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use gigatcp_events::EventMask;
 use gigatcp_tcp::TransportConfig;
 use gigatcp_tcp::congestion::{self, ControllerFactory, SlowStart};
+use gigatcp_tcp::events::EventMask;
 use gigatcp_tcp::profile::{Profile, SettingValue};
 use gigatcp_units::Bytes;
 use gigatcp_wire::IpVersion;

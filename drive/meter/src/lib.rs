@@ -10,6 +10,7 @@
 //! | `trace.rs` | the path to a host: hops, RTTs, path MTU |
 //! | `tester/` | a throughput tester, client and server; its streams may be the engine's |
 //! | `host/` | settings and counters of this host that limit connections |
+//! | `doctor/` | rules on them: from facts to findings with costs; pure, since facts may come from another host |
 //! | `watch/` | all connections of a namespace, sampled repeatedly |
 //! | `filter.rs`, `filter/` | filter of connections, for `watch` and for captures |
 //! | `system/` | system functions for the tester: Linux, another Unix, Windows |
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod doctor;
 #[cfg(target_os = "linux")]
 mod ends;
 #[cfg(target_os = "linux")]

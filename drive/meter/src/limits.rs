@@ -9,7 +9,7 @@
 //! Out of scope: pacing, the host's CPU, and the device, which the kernel counts as busy time. A
 //! rate-based control without slow-start threshold (BBR) has [`Limit::Pacing`] for all of it.
 
-use gigatcp_events::{Limit, Phase};
+use gigatcp_tcp::events::{Limit, Phase};
 use gigatcp_units::{Duration, Instant, kernel_control};
 
 use crate::view::View;

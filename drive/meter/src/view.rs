@@ -5,9 +5,9 @@
 
 use std::io;
 
-use gigatcp_events::Phase;
 #[cfg(target_os = "linux")]
 use gigatcp_linux::{socket, tcp_info};
+use gigatcp_tcp::events::Phase;
 use gigatcp_units::{Bytes, Duration};
 
 use crate::system::fd::AsRawFd;

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 use gigatcp_run::{Backend, Job, Progress, files::PlanDirectory};
 
 /// Relative difference up to which rates and mean windows are the same.

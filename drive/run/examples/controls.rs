@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 use gigatcp_path::queue::{self, QueueConfig};
 use gigatcp_path::{HopConfig, RateSource};
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 use gigatcp_plan::{Plan, Scenario, Stop};
-use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_run::Job;
 use gigatcp_run::files::PlanDirectory;
 use gigatcp_tcp::congestion::{Entry, Family, REGISTRY};

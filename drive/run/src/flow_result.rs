@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_events::{Cause, Limit};
-use gigatcp_plan::{Flow, Series, Stop};
-use gigatcp_record::{
+use gigatcp_plan::record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
     RingRecord, SeriesRecord, TheoryRecord, growth,
 };
+use gigatcp_plan::{Flow, Series, Stop};
 use gigatcp_sim::account::{Attribution, ByCause, ByLimit, Span};
 use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::Sample;
 use gigatcp_tcp::connection::{Counters, Info};
+use gigatcp_tcp::events::{Cause, Limit};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 /// Returns the header of a series' record; results are added later.
@@ -314,8 +314,8 @@ fn shares(spent: &ByLimit) -> Vec<LimitShare> {
         .collect()
 }
 
-fn record_of(sample: &Sample) -> gigatcp_record::Sample {
-    gigatcp_record::Sample {
+fn record_of(sample: &Sample) -> gigatcp_plan::record::Sample {
+    gigatcp_plan::record::Sample {
         at_ns: sample.at.as_nanos(),
         cwnd_bytes: sample.cwnd.as_u64(),
         ssthresh_bytes: sample.ssthresh.map(Bytes::as_u64),

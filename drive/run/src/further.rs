@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gigatcp_record::{FurtherFlow, FurtherRecord, FurtherRun, SeriesRecord};
+use gigatcp_plan::record::{FurtherFlow, FurtherRecord, FurtherRun, SeriesRecord};
 use rayon::prelude::*;
 
 use crate::randomness::{FewLosses, few_losses};

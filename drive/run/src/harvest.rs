@@ -6,11 +6,11 @@ use gigatcp_app::AppConfig;
 use gigatcp_path::{
     Counters as HopCounters, Drops, Histogram, Hop, ReceiveRings, Ring, SharedMedium,
 };
-use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
-use gigatcp_record::{
+use gigatcp_plan::record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
     SeriesRecord, TheoryRecord,
 };
+use gigatcp_plan::{Flow, FlowKind, Scenario, Series};
 use gigatcp_sim::observe::LinkSample;
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;

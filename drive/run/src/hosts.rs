@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gigatcp_path::{Drops, Hop};
+use gigatcp_plan::record::{HostRecord, ProcessorRecord};
 use gigatcp_plan::{FlowKind, Scenario};
-use gigatcp_record::{HostRecord, ProcessorRecord};
 use gigatcp_sim::Outcome;
 use gigatcp_sim::host::{CpuShares, Host};
 use gigatcp_units::Instant;

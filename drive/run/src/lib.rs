@@ -17,6 +17,7 @@
 //! * [`store`]: `runs/<name>-<hash>/`, written atomically.
 //! * [`sweep`]: the cells of a sweep on all cores, and the rows of their results.
 //! * [`capture_file`], `tap`: packets into a capture file.
+//! * [`whatif`]: the limits of one transfer, and its goodput with other settings.
 //! * [`watch`]: packets analyzed and drawn as they pass, without a file.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -39,6 +40,7 @@ pub mod sweep;
 mod tap;
 mod theory;
 pub mod watch;
+pub mod whatif;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

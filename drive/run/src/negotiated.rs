@@ -2,8 +2,8 @@
 //!
 //! An autotuned buffer of the engine is listed if its window is bounded, or if it cannot grow.
 
+use gigatcp_plan::record::Negotiated;
 use gigatcp_plan::{Flow, Host, Scenario};
-use gigatcp_record::Negotiated;
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Bytes, Duration};

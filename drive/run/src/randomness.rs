@@ -12,8 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gigatcp_path::{HopConfig, LossModel};
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 use gigatcp_plan::{Control, Flow, Scenario};
-use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_units::Probability;
 
 use crate::scenario::links_of;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use gigatcp_capture::CaptureError;
 use gigatcp_path::ConfigError;
+use gigatcp_plan::record::SeriesRecord;
 use gigatcp_plan::{Plan, Series, Stack};
-use gigatcp_record::SeriesRecord;
 use gigatcp_sim::{Tap, World};
 use rayon::prelude::*;
 

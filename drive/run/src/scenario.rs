@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use gigatcp_events::EventMask;
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series};
 use gigatcp_sim::config::Via;
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, WorldConfig};
+use gigatcp_tcp::events::EventMask;
 use gigatcp_tcp::{ConnectionConfig, TransportConfig};
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};

@@ -8,8 +8,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gigatcp_events::EventHash;
-use gigatcp_record::RunRecord;
+use gigatcp_plan::record::RunRecord;
+use gigatcp_tcp::events::EventHash;
 
 use crate::leftover;
 

@@ -25,13 +25,13 @@
 //!
 //! Out of scope: timeouts, which occur at loss rates of some percent, and bursts of losses.
 
-use gigatcp_events::Cause;
 use gigatcp_path::{HopConfig, LossModel};
+use gigatcp_plan::record::TheoryRecord;
 use gigatcp_plan::{Flow, FlowKind, Scenario, Stop};
-use gigatcp_record::TheoryRecord;
 use gigatcp_sim::account::ByCause;
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::Counting;
+use gigatcp_tcp::events::Cause;
 use gigatcp_theory::cubic::Cubic;
 use gigatcp_theory::mathis::{self, MathisConstant};
 use gigatcp_units::{Bytes, Duration, Probability};

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 use gigatcp_run::live::LiveError;
 use gigatcp_run::run::RunError;
 use gigatcp_run::{Backend, Job, Progress};
@@ -163,7 +163,7 @@ fn a_flow_that_the_end_of_the_run_aborts_has_lost_nothing() {
     assert!(flow.bytes > 0, "{flow:?}");
 }
 
-fn negotiated<'a>(flow: &'a FlowRecord, what: &str) -> &'a gigatcp_record::Negotiated {
+fn negotiated<'a>(flow: &'a FlowRecord, what: &str) -> &'a gigatcp_plan::record::Negotiated {
     let found = flow.negotiated.iter().find(|line| line.what == what);
     found.unwrap_or_else(|| panic!("nothing about {what}: {:?}", flow.negotiated))
 }
@@ -286,7 +286,7 @@ fn ip_6_and_a_reader_that_pauses_hold_in_real_time() {
             return;
         };
         let flow = &records[0].flows[0];
-        let is_empty = |line: &gigatcp_record::IntervalRecord| line.bytes == 0;
+        let is_empty = |line: &gigatcp_plan::record::IntervalRecord| line.bytes == 0;
         assert!(flow.intervals.iter().any(is_empty), "{:?}", flow.intervals);
     }
 }

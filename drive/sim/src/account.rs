@@ -1,7 +1,7 @@
 //! Attributes each instant of a sender to one cause: what would have to change for it to
 //! be faster.
 //!
-//! The engine's [`LimitClock`](gigatcp_events::LimitClock) says exactly which mechanism
+//! The engine's [`LimitClock`](gigatcp_tcp::events::LimitClock) says exactly which mechanism
 //! stopped the output, and for how long. A mechanism is no cause: a receive window that is
 //! full of data queued at a busy link costs nothing. So the time under each mechanism is
 //! collected for a *round* (one RTT, at least [`MIN_ROUND`]) and attributed at its end:
@@ -21,8 +21,8 @@
 //!
 //! Cost: a few comparisons per event of the sender; the rest once per round.
 
-use gigatcp_events::{Cause, Limit, Phase};
 use gigatcp_path::DropCause;
+use gigatcp_tcp::events::{Cause, Limit, Phase};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 /// Returns the cause that drops for `dropped` limit a connection by: [`DropCause::limits`].

@@ -33,8 +33,8 @@ mod transmit;
 use std::collections::VecDeque;
 
 use gigatcp_app::Application;
-use gigatcp_events::Cause;
 use gigatcp_path::{ConfigError, CpuCosts, DropCause, Drops, EventSchedule, Hop};
+use gigatcp_tcp::events::Cause;
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::Instant;

@@ -1,9 +1,9 @@
 //! Keeps the [`Account`] of each sender of a simulation, from the exact state of path and hosts.
 
-use gigatcp_events::{Cause, State};
 use gigatcp_path::{DropCause, Hop, Network};
 use gigatcp_tcp::Connection;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::{Cause, State};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;
 

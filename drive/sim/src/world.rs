@@ -11,9 +11,9 @@ mod steps;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use gigatcp_events::EventHash;
 use gigatcp_path::{ConfigError, Delivery, DropCause, EventSchedule, Network, Parcel};
 use gigatcp_tcp::Connection;
+use gigatcp_tcp::events::EventHash;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
 

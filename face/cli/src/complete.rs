@@ -69,7 +69,7 @@ pub(crate) fn series(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Offers what `gigatcp explain` explains.
 pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
     let causes = gigatcp_why::CAUSES.iter().map(|cause| cause.id);
-    let rules = gigatcp_doctor::RULES.iter().map(|rule| rule.id);
+    let rules = gigatcp_meter::doctor::RULES.iter().map(|rule| rule.id);
     beginning_with(current, causes.chain(rules).map(str::to_owned))
 }
 

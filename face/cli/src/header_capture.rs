@@ -109,13 +109,11 @@ impl<W: Write> HeaderCapture<W> {
     }
 
     /// The number of packets written.
-    #[must_use]
     pub const fn packets(&self) -> u64 {
         self.output.writer.packets()
     }
 
     /// Whether it has [`MAX_PACKETS`].
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         self.packets() >= MAX_PACKETS
     }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 use gigatcp_report::number;
 use gigatcp_run::Progress;
 use gigatcp_run::run::TaskProgress;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_linux::CpuLatencyRequest;
-use gigatcp_record::RunRecord;
+use gigatcp_plan::record::RunRecord;
 use tempfile::TempDir;
 
 const PLAN: &str = r#"

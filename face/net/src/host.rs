@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::Waker;
 
-use gigatcp_events::State;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Endpoint, EndpointEvent, FourTuple, Handle, TransportConfig};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;

@@ -64,9 +64,9 @@ mod words;
 mod world;
 
 pub use address::{ToSocketAddrs, lookup_host};
-pub use gigatcp_events::State;
 pub use gigatcp_net_macro::test;
 pub use gigatcp_tcp::connection::Info;
+pub use gigatcp_tcp::events::State;
 pub use host::SocketEntry;
 pub use listener::{TcpListener, TcpSocket};
 #[doc(hidden)]

@@ -6,10 +6,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use gigatcp_events::EventHash;
 use gigatcp_path::{Middlebox, Parcel, PureAck, Request};
 use gigatcp_sim::segment_on_path;
 use gigatcp_tcp::FourTuple;
+use gigatcp_tcp::events::EventHash;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
     Ecn, Endpoints, Flags, IcmpError, IcmpKind, IpVersion, Octets, Payload, Segment,

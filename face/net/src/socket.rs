@@ -9,10 +9,10 @@ use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use gigatcp_events::State;
 use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{ConnectError, Endpoint};
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Failure, Handle, ReadError, SocketOption, TransportConfig, WriteError};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;

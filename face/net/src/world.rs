@@ -16,8 +16,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::task::Waker;
 
-use gigatcp_events::EventHash;
 use gigatcp_path::{ConfigError, DropCause, EventSchedule, Hop, Parcel};
+use gigatcp_tcp::events::EventHash;
 use gigatcp_units::random::mix;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::IcmpKind;

@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{self, CongestionKind, Controller, Entry, Family};
+use gigatcp_tcp::events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
+use gigatcp_plan::record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::Report;
 use gigatcp_report::escape::html;
 use gigatcp_run::run::{Backend, Job, Progress};

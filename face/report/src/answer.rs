@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{CeilingRecord, FlowRecord, SeriesRecord, WhyRecord};
+use gigatcp_plan::record::{CeilingRecord, FlowRecord, SeriesRecord, WhyRecord};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 

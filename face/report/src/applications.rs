@@ -1,6 +1,6 @@
 //! Application performance: response times, completion times, jitter.
 
-use gigatcp_record::{ApplicationRecord, ArrivalsRecord, DatagramsRecord, SeriesRecord};
+use gigatcp_plan::record::{ApplicationRecord, ArrivalsRecord, DatagramsRecord, SeriesRecord};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use gigatcp_record::{FlowRecord, IntervalRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, IntervalRecord, SeriesRecord};
 
 use crate::Report;
 use crate::compare::Row;

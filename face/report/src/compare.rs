@@ -5,8 +5,8 @@
 //! counterpart. Simulated values are the spread over all repeats; the ratio is that of their
 //! median.
 
-use gigatcp_record::growth::median;
-use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
+use gigatcp_plan::record::growth::median;
+use gigatcp_plan::record::{FlowRecord, FurtherFlow, TheoryRecord};
 use gigatcp_theory::sample::Summary;
 
 use crate::Report;

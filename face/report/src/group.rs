@@ -4,7 +4,7 @@
 //! values. It is not a mean, which would hide that one run among five stalled. Graphs show the
 //! middle repeat, so that they show a real run.
 
-use gigatcp_record::{FlowRecord, FurtherRun, RunRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, FurtherRun, RunRecord, SeriesRecord};
 
 /// All repeats of one series, in the order they were recorded.
 #[derive(Clone, Debug)]

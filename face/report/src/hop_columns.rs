@@ -1,6 +1,6 @@
 //! Columns of the table of path elements.
 
-use gigatcp_record::HopRecord;
+use gigatcp_plan::record::HopRecord;
 
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;

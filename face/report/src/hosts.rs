@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_record::HostRecord;
+use gigatcp_plan::record::HostRecord;
 
 use crate::number::{ABSENT, fixed, grouped};
 use crate::table::Column;

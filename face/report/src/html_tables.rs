@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use gigatcp_record::{FlowRecord, HostRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, HostRecord, SeriesRecord};
 use gigatcp_theory::sample::Summary;
 
 use crate::compare::{Comparison, Quantity, Row, causes_met};

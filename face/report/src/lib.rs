@@ -1,9 +1,9 @@
 //! Tables for the terminal and `report.html`, which show the results of a run.
 //!
-//! Reads the record of a run (`gigatcp.run/5`, [`gigatcp_record`]) and the numbers published
+//! Reads the record of a run (`gigatcp.run/5`, [`gigatcp_plan::record`]) and the numbers published
 //! for it, if an experiment repeats a publication ([`published`], the only reader of such
 //! numbers in the project). All values shown were recorded or published, except ratios, medians
-//! and the times defined in [`gigatcp_record::growth`].
+//! and the times defined in [`gigatcp_plan::record::growth`].
 //!
 //! * [`nuttcp`]: interval lines in the format of nuttcp, which network engineers know.
 //! * [`shares`]: percentages that add up to exactly 100.0.
@@ -58,7 +58,7 @@ pub mod thin;
 pub mod why;
 
 use brief::Detail;
-use gigatcp_record::{RunRecord, SeriesRecord};
+use gigatcp_plan::record::{RunRecord, SeriesRecord};
 
 pub use published::{Published, PublishedError, PublishedSeries};
 

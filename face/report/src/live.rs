@@ -1,6 +1,6 @@
 //! Notes on a run in real time: stacks, lateness, stalls, and settings of the plan without effect.
 
-use gigatcp_record::{DirectionRecord, LiveRecord, SeriesRecord};
+use gigatcp_plan::record::{DirectionRecord, LiveRecord, SeriesRecord};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 

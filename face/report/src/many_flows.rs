@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gigatcp_record::{FlowRecord, FurtherFlow};
+use gigatcp_plan::record::{FlowRecord, FurtherFlow};
 use gigatcp_theory::sample::Summary;
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;

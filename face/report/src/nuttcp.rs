@@ -11,7 +11,7 @@
 
 use std::fmt::Write as _;
 
-use gigatcp_record::{FlowRecord, IntervalRecord};
+use gigatcp_plan::record::{FlowRecord, IntervalRecord};
 
 use crate::Report;
 use crate::escape::terminal;

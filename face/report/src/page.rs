@@ -8,7 +8,7 @@
 //! With several repeats the graphs show the middle one ([`crate::group::Group::representative`]).
 //! The throughput of the others is shown as minimum and maximum of every interval.
 
-use gigatcp_record::{
+use gigatcp_plan::record::{
     CauseSpan, DatagramsRecord, FlowRecord, IntervalRecord, LatencyRecord, Sample, TimeSequence,
 };
 use serde::Serialize;

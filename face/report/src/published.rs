@@ -47,7 +47,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 use serde::Deserialize;
 
 use crate::nuttcp::BYTES_PER_MB;
@@ -294,9 +294,9 @@ impl PublishedSeries {
     }
 
     /// Returns seconds to the first interval at 90 % of the plateau, defined in
-    /// [`gigatcp_record::growth`].
+    /// [`gigatcp_plan::record::growth`].
     pub fn seconds_to_90(&self) -> Option<f64> {
-        gigatcp_record::growth::seconds_to_90(&self.rates())
+        gigatcp_plan::record::growth::seconds_to_90(&self.rates())
     }
 
     /// Returns the average over the whole measurement, Mbit/s.

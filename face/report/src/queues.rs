@@ -4,7 +4,7 @@
 //! far. Each row holds until the next. The page draws a step line, and ticks at the rows in which
 //! the counts increased. Elements without backlog, drops and marks are left out.
 
-use gigatcp_record::{HopRecord, SeriesRecord};
+use gigatcp_plan::record::{HopRecord, SeriesRecord};
 use serde::Serialize;
 
 use crate::Report;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 
 use crate::brief::{self, Detail};
 use crate::compare::{Quantity, Row, rows_by_kind};

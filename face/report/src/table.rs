@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::iter::once;
 
-use gigatcp_record::{CauseShare, FlowRecord, Negotiated, SeriesRecord};
+use gigatcp_plan::record::{CauseShare, FlowRecord, Negotiated, SeriesRecord};
 use gigatcp_theory::sample::Summary;
 
 use crate::Report;
@@ -276,7 +276,7 @@ fn averages(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
 
 /// Returns the published line, our line and their ratio; a missing line is [`ABSENT`].
 pub fn interval_cells(
-    ours: Option<&gigatcp_record::IntervalRecord>,
+    ours: Option<&gigatcp_plan::record::IntervalRecord>,
     theirs: Option<&crate::published::PublishedInterval>,
 ) -> (String, String, String) {
     let absent = |line: Option<String>| line.unwrap_or_else(|| format!("{ABSENT:>10}"));

@@ -414,7 +414,7 @@ fn a_long_run_is_lines_and_not_a_smear_on_a_telephone() {
     for series in &mut run.series {
         let flow = &mut series.flows[0];
         let interval = flow.intervals[0].clone();
-        let seconds = (0..3_000_u64).map(|second| gigatcp_record::IntervalRecord {
+        let seconds = (0..3_000_u64).map(|second| gigatcp_plan::record::IntervalRecord {
             start_ns: second * 1_000_000_000,
             end_ns: (second + 1) * 1_000_000_000,
             bytes: (second * second % 7) * 100_000,
@@ -455,7 +455,7 @@ fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_
             line.bytes = if index == 0 { 1_000 } else { 1_000_000 };
         }
     }
-    let page = |name: &str, run: &gigatcp_record::RunRecord| {
+    let page = |name: &str, run: &gigatcp_plan::record::RunRecord| {
         let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::write(&file, gigatcp_report::Report::new(run, None).html()).unwrap();
         browser.open(&file, "");

@@ -66,9 +66,9 @@
 #[cfg(feature = "live")]
 pub use gigatcp_live as live;
 
-pub use gigatcp_events::{Event, EventMask, Limit, Phase, Stamped, State};
 pub use gigatcp_tcp::connection::{Counters, Info, SavedPath};
 pub use gigatcp_tcp::endpoint::{ConnectError, EndpointCounters, ListenError};
+pub use gigatcp_tcp::events::{Event, EventMask, Limit, Phase, Stamped, State};
 pub use gigatcp_tcp::listener::ListenerConfig;
 pub use gigatcp_tcp::{
     EndpointEvent, Failure, Handle, Profile, ReadError, Secret, SocketOption, TransportConfig,

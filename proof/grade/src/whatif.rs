@@ -7,7 +7,7 @@
 use std::fmt;
 
 use gigatcp_analyze::{Options, Source};
-use gigatcp_twin::{Certainty, Prediction, Transfer, engine};
+use gigatcp_run::whatif::{Certainty, Prediction, Transfer, engine};
 
 use crate::draw::Draw;
 use crate::worlds::{Base, Draft, GradedWorld, Paths, Value, first_draw};

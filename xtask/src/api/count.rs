@@ -12,11 +12,10 @@ use serde_json::Value;
 use crate::{Failed, process};
 
 /// The library, then the crates whose items it re-exports.
-const CRATES: [&str; 5] = [
+const CRATES: [&str; 4] = [
     "gigatcp-stack",
     "gigatcp-tcp",
     "gigatcp-wire",
-    "gigatcp-events",
     "gigatcp-units",
 ];
 

@@ -13,28 +13,22 @@ use super::tree::File;
 const OURS: &str = "gigatcp-";
 
 /// Crates of the core, each with its allowed dependencies, transitively closed.
-const CORE: [(&str, &[&str]); 13] = [
+const CORE: [(&str, &[&str]); 10] = [
     ("units", &[]),
-    ("record", &[]),
     ("wire", &["units"]),
-    ("events", &["units", "wire"]),
-    ("tcp", &["units", "wire", "events"]),
+    ("tcp", &["units", "wire"]),
     ("path", &["units"]),
     ("app", &["units"]),
-    ("flows", &["units", "wire", "events"]),
-    (
-        "why",
-        &["units", "wire", "events", "tcp", "path", "flows", "theory"],
-    ),
+    ("flows", &["units", "wire"]),
+    ("why", &["units", "wire", "tcp", "path", "flows", "theory"]),
     ("theory", &["units"]),
     ("protocol", &["units"]),
-    ("doctor", &["units", "theory"]),
     ("plan", &["units", "tcp", "path", "app", "theory"]),
 ];
 
 /// Crates of the ring that runs the core.
-const DRIVE: [&str; 9] = [
-    "linux", "sim", "live", "emulate", "capture", "meter", "analyze", "run", "twin",
+const DRIVE: [&str; 8] = [
+    "linux", "sim", "live", "emulate", "capture", "meter", "analyze", "run",
 ];
 
 /// Crates of the user interfaces.
@@ -44,8 +38,8 @@ const FACE: [&str; 7] = ["cli", "stack", "net", "net-macro", "report", "py", "we
 const PROOF: [&str; 4] = ["conformance", "grade", "interop", "programs"];
 
 const WHY: &str = "dependencies point inward only: face -> drive -> core, and in the core \
-                   units <- wire <- events <- tcp; path, app and theory see units alone; nothing depends on proof; drive crates \
-                   meet in run and twin, analyze sees capture, meter sees live, and on Linux all of them may ask gigatcp-linux";
+                   units <- wire <- tcp; path, app and theory see units alone; nothing depends on proof; drive crates \
+                   meet in run, analyze sees capture, meter sees live, and on Linux all of them may ask gigatcp-linux";
 const FIX: &str = "move what both need inward, or let the crate that sees both join them";
 
 /// Checks one manifest.
@@ -102,7 +96,7 @@ fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
         ("drive", Some("core")) => true,
         // System calls are wrapped once, for all crates that need them.
         ("drive", Some("drive")) => {
-            matches!(name, "run" | "twin")
+            name == "run"
                 || dependency == "linux"
                 || [("analyze", "capture"), ("meter", "live")].contains(&(name, dependency))
         }

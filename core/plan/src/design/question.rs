@@ -133,12 +133,10 @@ pub enum Design {
     Factorial,
     /// A fraction of the combinations of the first and last level of each axis, of this resolution.
     Fractional(u32),
-    /// Points of a Latin hypercube.
-    Hypercube(usize),
 }
 
 impl Design {
-    const HINT: &str = "factorial, `fractional 4` (a resolution), or `latin-hypercube 100`";
+    const HINT: &str = "factorial, or `fractional 4` (a resolution)";
 
     /// Parses a design.
     ///
@@ -147,22 +145,15 @@ impl Design {
     pub fn read(text: &str) -> Result<Self, QuestionError> {
         let wrong = |why: &str| QuestionError::new(text, 0..text.len(), why, Self::HINT);
         let (word, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
-        let number = || rest.trim().parse::<u32>();
-        let points = || match number() {
-            Ok(count @ 1..=1_000_000) => Ok(count as usize),
-            _ => Err(wrong("the number of points is from 1 to 1000000")),
-        };
         match word {
             "factorial" if rest.is_empty() => Ok(Self::Factorial),
-            "fractional" => match number() {
+            "fractional" => match rest.trim().parse() {
                 Ok(resolution @ 3..=10) => Ok(Self::Fractional(resolution)),
                 _ => Err(wrong("the resolution is from 3 to 10")),
             },
-            "latin-hypercube" => Ok(Self::Hypercube(points()?)),
             _ => {
-                let known = ["factorial", "fractional", "latin-hypercube"];
                 let mut error = wrong("no such design");
-                error.error = error.error.suggest(word, known);
+                error.error = error.error.suggest(word, ["factorial", "fractional"]);
                 Err(error)
             }
         }

@@ -22,7 +22,6 @@ use gigatcp_units::random::Stream;
 
 use crate::design::fractional::{Fraction, MAX_FACTORS};
 use crate::design::question::{Design, Question, QuestionError};
-use crate::design::sampling;
 
 /// Maximum number of cell numbers.
 pub const MAX_CELLS: u64 = 100_000_000;
@@ -145,11 +144,8 @@ impl Space {
         let axes = question
             .over
             .iter()
-            .map(|text| {
-                let axis = Axis::read(text).map_err(|error| QuestionError::of(text, error))?;
-                Ok((axis, text.as_str()))
-            })
-            .collect::<Result<Vec<_>, QuestionError>>()?;
+            .map(|text| Axis::read(text).map_err(|error| QuestionError::of(text, error)))
+            .collect::<Result<Vec<_>, _>>()?;
         let exclude = question
             .exclude
             .iter()
@@ -161,7 +157,7 @@ impl Space {
         if series.len() > 1 {
             factors.push(of_series(&template, &series));
         }
-        factors.extend(axes.iter().map(|(axis, _)| of_axis(axis)));
+        factors.extend(axes.iter().map(of_axis));
         if !question.ablate.is_empty() {
             factors.push(of_ablation(&question.ablate)?);
         }
@@ -185,7 +181,7 @@ impl Space {
             points: Points::All,
             count: 0,
         };
-        space.lay_out(&design, &axes, question)?;
+        space.lay_out(&design, &question.design)?;
         space.assert_invariants();
         Ok(space)
     }
@@ -213,13 +209,7 @@ impl Space {
     }
 
     /// Chooses the combinations.
-    fn lay_out(
-        &mut self,
-        design: &Design,
-        axes: &[(Axis, &str)],
-        question: &Question,
-    ) -> Result<(), QuestionError> {
-        let text = question.design.as_str();
+    fn lay_out(&mut self, design: &Design, text: &str) -> Result<(), QuestionError> {
         let wrong = |why: &str, hint: &str| QuestionError::new(text, 0..text.len(), why, hint);
         let nested = self.factors.iter().any(|factor| !factor.when.is_empty());
         if *design != Design::Factorial && nested {
@@ -229,29 +219,22 @@ impl Space {
             ));
         }
         let dimensions = self.factors.len();
-        match design {
-            Design::Factorial => {}
-            Design::Fractional(resolution) => {
-                if let Some(short) = self.factors.iter().find(|factor| factor.levels.len() < 2) {
-                    let why = format!("axis {} has one level, and two are needed", short.name);
-                    return Err(wrong(&why, "two levels, as in sender.sack=true,false"));
-                }
-                for factor in &mut self.factors {
-                    let last = factor.levels.len() - 1;
-                    factor.levels.swap(1, last);
-                    factor.levels.truncate(2);
-                }
-                let fraction = Fraction::smallest(dimensions, *resolution).ok_or_else(|| {
-                    let hint = format!("a fraction has up to {MAX_FACTORS} axes");
-                    wrong("no such fraction of these axes", &hint)
-                })?;
-                let runs = (0..fraction.runs()).flat_map(|run| fraction.levels(run));
-                self.points = Points::Listed(runs.collect());
+        if let Design::Fractional(resolution) = design {
+            if let Some(short) = self.factors.iter().find(|factor| factor.levels.len() < 2) {
+                let why = format!("axis {} has one level, and two are needed", short.name);
+                return Err(wrong(&why, "two levels, as in sender.sack=true,false"));
             }
-            Design::Hypercube(count) => {
-                let points = sampling::latin_hypercube(*count, dimensions, question.seed);
-                self.sample(&points, axes);
+            for factor in &mut self.factors {
+                let last = factor.levels.len() - 1;
+                factor.levels.swap(1, last);
+                factor.levels.truncate(2);
             }
+            let fraction = Fraction::smallest(dimensions, *resolution).ok_or_else(|| {
+                let hint = format!("a fraction has up to {MAX_FACTORS} axes");
+                wrong("no such fraction of these axes", &hint)
+            })?;
+            let runs = (0..fraction.runs()).flat_map(|run| fraction.levels(run));
+            self.points = Points::Listed(runs.collect());
         }
         let product = || {
             let mut levels = self.factors.iter().map(|factor| factor.levels.len() as u64);
@@ -264,45 +247,9 @@ impl Space {
         let few = count.filter(|count| *count <= MAX_CELLS);
         self.count = few.ok_or_else(|| {
             let why = format!("more than {MAX_CELLS} cells");
-            wrong(&why, "fewer levels, or a sample: `latin-hypercube 1000`")
+            wrong(&why, "fewer levels, or two of each axis: `fractional 4`")
         })?;
         Ok(())
-    }
-
-    /// Creates one level of each factor for each point of the unit cube.
-    fn sample(&mut self, points: &[Vec<f64>], axes: &[(Axis, &str)]) {
-        let mut listed = Vec::with_capacity(points.len() * self.factors.len());
-        for (at, factor) in self.factors.iter_mut().enumerate() {
-            let span = axes.iter().find(|(axis, _)| axis.name() == factor.name);
-            let Some((axis, span)) = span.and_then(|(axis, _)| Some((axis, axis.span.as_ref()?)))
-            else {
-                continue;
-            };
-            let level = |point: &Vec<f64>| {
-                let text = span.at(point[at]);
-                let keys = axis.keys.iter();
-                let settings = keys.map(|key| (key.clone(), Setting::Text(text.clone())));
-                Level {
-                    settings: settings.collect(),
-                    label: text,
-                }
-            };
-            factor.levels = points.iter().map(level).collect();
-        }
-        for (number, point) in points.iter().enumerate() {
-            for (factor, share) in self.factors.iter().zip(point) {
-                let is_own = axes
-                    .iter()
-                    .any(|(axis, _)| axis.name() == factor.name && axis.span.is_some());
-                let count = factor.levels.len();
-                let level = match is_own {
-                    true => number,
-                    false => ((share * count as f64) as usize).min(count - 1),
-                };
-                listed.push(level as u32);
-            }
-        }
-        self.points = Points::Listed(listed);
     }
 
     /// Returns the number of cell numbers; some may not be cells.

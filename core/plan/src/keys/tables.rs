@@ -555,7 +555,7 @@ pub const SWEEP: KeyTable = KeyTable {
             Kind::Texts, Is("none");
         ablate = r#"["sender.sack"]"#, "switches left out one at a time: KEY for one that is true, or KEY=VALUE":
             Kind::Texts, Is("none");
-        design = r#""fractional 4""#, "which combinations run: factorial, fractional RESOLUTION, latin-hypercube N":
+        design = r#""fractional 4""#, "which combinations run: factorial, fractional RESOLUTION":
             Kind::Text, Is("factorial");
         order = r#""written""#, "order in which cells run":
             Kind::OneOf(&["random", "written"]), Is("random, by the seed");

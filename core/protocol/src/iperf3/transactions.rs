@@ -49,7 +49,6 @@ impl Mode {
     }
 
     /// Maximum number of flows of a test.
-    #[must_use]
     pub const fn max_flows(self) -> u32 {
         MAX_FLOWS / self.connections()
     }

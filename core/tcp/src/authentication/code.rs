@@ -42,7 +42,6 @@ impl core::fmt::Debug for TrafficKey {
 
 impl TrafficKey {
     /// The octets of the key.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets[..key_len(self.algorithm)]
     }

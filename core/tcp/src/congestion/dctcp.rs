@@ -133,7 +133,7 @@ impl Controller for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gigatcp_events::Phase;
+    use crate::events::Phase;
 
     const SMSS: u64 = 1000;
 

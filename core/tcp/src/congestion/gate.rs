@@ -6,10 +6,10 @@
 //! window must have been in use (RFC 7661, RFC 9438 section 5.8). After a timeout the window
 //! grows: slow start.
 
-use gigatcp_events::Phase;
 use gigatcp_units::Bytes;
 
 use super::{Ack, CongestionKind};
+use crate::events::Phase;
 
 /// Effect that an ACK may have on the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

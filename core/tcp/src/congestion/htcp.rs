@@ -19,12 +19,12 @@
 //! Not as in Linux: α is calculated per ACK and the window grows in fractions, where the kernel
 //! waits for the whole segment.
 
-use gigatcp_events::Phase;
 use gigatcp_units::{Duration, Instant};
 
 use super::linux::{HZ, ticks};
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
+use crate::events::Phase;
 
 /// Scale of α and β.
 const SCALE: u64 = 128;

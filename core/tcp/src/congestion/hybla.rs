@@ -17,12 +17,12 @@
 //! Not as in Linux: each acknowledged segment counts, as in the paper, not each ACK. The initial
 //! window is the configured one, not ρ segments. The window grows in fractions.
 
-use gigatcp_events::Phase;
 use gigatcp_units::Duration;
 
 use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
+use crate::events::Phase;
 
 /// RTT0: RTT of the flow whose rate is the target.
 const REFERENCE_RTT: Duration = Duration::from_millis(25);

@@ -6,12 +6,12 @@
 
 use alloc::collections::VecDeque;
 
-use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::rate_model::scaled;
 use super::{Ack, Config, Congestion, CongestionKind, Controller, Lost, RateSample, Sent};
+use crate::events::Phase;
 
 /// Octets per segment.
 pub(super) const SIZE: u64 = 1000;

@@ -19,13 +19,13 @@
 //! so its queue grows by up to ten segments each time. Out of scope: the per-destination base
 //! RTT, which the kernel takes from a BPF program, and its guess at offload in tiny windows.
 
-use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
 
 use super::slow_start::SlowStartState;
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
+use crate::events::Phase;
 
 /// Segments above the window that the rate fills: `nv_pad`.
 const PAD: u64 = 10;

@@ -18,11 +18,11 @@
 //! Out of scope: the fallback to Reno at a classic AQM, windows below two segments, and the
 //! gradual change of cwnd by one segment per ACK (the engine spreads the reduction).
 
-use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion, CongestionKind};
+use crate::events::Phase;
 
 /// Value 1 of alpha.
 const ONE: u64 = 1 << 20;

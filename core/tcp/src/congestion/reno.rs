@@ -182,7 +182,7 @@ impl Controller for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gigatcp_events::Phase;
+    use crate::events::Phase;
 
     const SMSS: u64 = 1000;
 

@@ -4,10 +4,10 @@
 //! the smallest ever seen. Below three samples a delayed ACK could pass for a queue, so the round
 //! is ignored (Linux `cntRTT <= 2`).
 
-use gigatcp_events::Phase;
 use gigatcp_units::Duration;
 
 use super::Ack;
+use crate::events::Phase;
 
 /// Minimum number of samples of a round.
 const MIN_SAMPLES: u32 = 3;

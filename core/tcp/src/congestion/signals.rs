@@ -3,8 +3,9 @@
 //! Names beginning with `C.`, `P.` and `RS.` are those of draft-ietf-ccwg-bbr, which defines the
 //! same quantities for a connection, a packet and a rate sample.
 
-use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
+
+use crate::events::Phase;
 
 /// Information of one arriving acknowledgment for a congestion control.
 #[derive(Clone, Copy, Default, Debug)]

@@ -17,11 +17,10 @@
 //! that starts on a queue takes that queue for propagation delay. Flows that fill queues starve
 //! Vegas.
 
-use gigatcp_events::Phase;
-
 use super::round_rtt::{Measured, RoundRtt};
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
+use crate::events::Phase;
 
 /// α: minimum number of segments to keep queued.
 const ALPHA: u64 = 2;

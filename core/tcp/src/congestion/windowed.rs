@@ -21,13 +21,13 @@
 
 use core::fmt::Debug;
 
-use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{RouterReply, RouterRequest};
 
 use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionKind, Controller, Counting, WindowBounds};
+use crate::events::Phase;
 
 /// Number of bits of [`Window::fraction`].
 const FRACTION_BITS: u32 = 16;

@@ -5,7 +5,6 @@
 
 use core::ops::Range;
 
-use gigatcp_events::{CwndCause, Event, EventMask, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
@@ -13,6 +12,7 @@ use super::Connection;
 use super::ecn::{CongestionReport, ReportEffect};
 use crate::congestion::{Ack, RateSample};
 use crate::ecn::Marked;
+use crate::events::{CwndCause, Event, EventMask, Phase, State};
 use crate::recovery::LossDetection;
 use crate::scoreboard::Revealed;
 use crate::space::{Offset, Window};

@@ -1,10 +1,10 @@
 //! User calls: RFC 9293 section 3.9.1.
 
-use gigatcp_events::State;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Payload, PayloadOctets, SeqNumber};
 
 use super::{Connection, Failure, ReadError, Reset, WriteError};
+use crate::events::State;
 
 impl<P: Payload> Connection<P> {
     /// SEND: writes as much of `payload` as fits into the send buffer. Returns the number of

@@ -19,11 +19,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use gigatcp_events::State;
 use gigatcp_wire::{Authentication, Flags, Payload, Segment, SeqNumber};
 
 use super::{Connection, ConnectionConfig, Received};
 use crate::authentication::{CODE_LEN, Direction, KeyError, Keys, MasterKey, TrafficKey, is_same};
+use crate::events::State;
 use crate::four_tuple::FourTuple;
 use gigatcp_units::Instant;
 

@@ -7,11 +7,11 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_events::{Event, EventMask};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
+use crate::events::{Event, EventMask};
 use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
 use crate::receive_autotuning::{Amounts, Counting, ReceiveAutotuning};

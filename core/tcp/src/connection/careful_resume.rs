@@ -34,12 +34,12 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_events::{CwndCause, State};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::Payload;
 
 use super::Connection;
 use crate::congestion::WindowBounds;
+use crate::events::{CwndCause, State};
 use crate::scoreboard::Revealed;
 
 /// Parameters of a path, saved for later connections over it.

@@ -25,11 +25,11 @@
 //! Without the switches: RFC 793. Any reset or SYN inside the window ends the connection, and the
 //! acknowledgment number of a data segment may be arbitrarily old.
 
-use gigatcp_events::State;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::{Connection, Failure, Reset};
+use crate::events::State;
 use crate::profile::Profile;
 
 /// Count of unsolicited answers in the current interval.

@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 
-use gigatcp_events::EventMask;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
 use crate::congestion::{self, ControllerFactory, SlowStart};
+use crate::events::EventMask;
 use crate::profile::Profile;
 
 /// MTU of Ethernet, the default.

@@ -15,11 +15,11 @@
 //! piece leaves as soon as it fits. Unlike in Linux, pieces are cut at multiples of that size from
 //! the start of the stream; the kernel's also end where an application paused.
 
-use gigatcp_events::{Limit, Phase};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{MAX_SUPER_SEGMENT, Payload};
 
 use super::Connection;
+use crate::events::{Limit, Phase};
 use crate::space::{Length, Usable};
 
 /// Idle time of a sender after which it does not wait.

@@ -9,7 +9,6 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_events::{CwndCause, EcnFeedback, Event, EventMask, Phase};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 
@@ -18,6 +17,7 @@ use crate::ecn::{
     ACE_MODULUS, ALL_FIELDS, AckReport, Arrived, EcnOption, EcnReceiver, Feedback, Marked,
     OptionSeen,
 };
+use crate::events::{CwndCause, EcnFeedback, Event, EventMask, Phase};
 use crate::scoreboard::Revealed;
 use crate::space::{Length, Offset};
 

@@ -14,12 +14,12 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_events::State;
 use gigatcp_units::Instant;
 use gigatcp_wire::{FastOpenCookie, Flags, Options, Payload, Segment};
 
 use super::syn_text::without_syn;
 use super::{Connection, ConnectionConfig, Failure, Received};
+use crate::events::State;
 use crate::fast_open::{FastOpenOffer, FastOpenOutcome, FastOpenSlot};
 use crate::space::{Length, Offset, RightEdge};
 

@@ -12,11 +12,11 @@
 //!
 //! The driver finds the connection by the quoted addresses and ports (MUST-54).
 
-use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::{IcmpError, IcmpKind, Payload};
 
 use super::{Connection, Failure};
+use crate::events::{Event, EventMask, State};
 
 impl<P: Payload> Connection<P> {
     /// Processes an ICMP error that quotes a segment of this connection.

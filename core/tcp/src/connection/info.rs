@@ -2,12 +2,12 @@
 //!
 //! Samplers and scripts request it; segment processing does not. Its cost is constant.
 
-use gigatcp_events::{Phase, State};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::{IcmpKind, Payload};
 
 use super::{Connection, EcnInfo};
 use crate::congestion::RateSample;
+use crate::events::{Phase, State};
 
 /// Snapshot of a connection. [`Info::tcp_info`] has it under the names of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug)]

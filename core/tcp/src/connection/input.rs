@@ -4,11 +4,11 @@
 //! FIN. RST and SYN in a synchronized state follow RFC 5961 sections 3 and 4,
 //! as RFC 9293 section 3.10.7.4 recommends: see `challenge`.
 
-use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::{Connection, Failure, Received, Reset};
+use crate::events::{Event, EventMask, State};
 
 impl<P: Payload> Connection<P> {
     /// Processes a segment for this connection. `now` is the time of processing, `received.at`

@@ -6,11 +6,11 @@
 //! wait for. Each check costs O(1) or a search per call. A peer cannot violate any of them:
 //! segments are validated on arrival.
 
-use gigatcp_events::{Phase, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
 use super::Connection;
+use crate::events::{Phase, State};
 
 /// Whether RFC 9293 allows a transition, in figure 5 or its text.
 pub(super) const fn may_follow(from: State, to: State) -> bool {

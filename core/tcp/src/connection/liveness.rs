@@ -12,11 +12,11 @@
 //! it after 60 s (`tcp_fin_timeout`), for sockets without a reader; only the driver can identify
 //! those.
 
-use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use super::{Connection, Failure, Reset};
+use crate::events::State;
 
 /// Timers that detect a silent peer.
 #[derive(Clone, Debug)]

@@ -8,12 +8,12 @@
 //! second, always earlier one is either the reordering timer or the loss probe's. The former takes
 //! precedence, since a probe is sent only while nothing is out of order (section 7.2).
 
-use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, Phase, SendReason};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
 use crate::congestion::CongestionKind;
+use crate::events::{CwndCause, Event, EventMask, LossVerdict, Phase, SendReason};
 use crate::frto::{FrtoAck, FrtoVerdict};
 use crate::prr::PrrAck;
 use crate::rack::RackAck;

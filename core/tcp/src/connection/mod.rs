@@ -90,7 +90,6 @@ mod validation;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, Stamped, State};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpKind, Payload, Segment, SeqNumber};
 
@@ -98,6 +97,7 @@ use crate::congestion::{Controller, Validation};
 use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
+use crate::events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, Stamped, State};
 use crate::frto::Frto;
 use crate::lazy::Lazy;
 use crate::min_rtt::MinRtt;

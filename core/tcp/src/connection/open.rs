@@ -6,12 +6,12 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_events::{CwndCause, Event, EventMask, State};
 use gigatcp_units::{Bytes, Instant, random};
 use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber, WireWindow};
 
 use super::{Connection, ConnectionConfig, Failure, Received, Reset, TransportConfig};
 use crate::congestion::{self, SlowStart};
+use crate::events::{CwndCause, Event, EventMask, State};
 use crate::profile::{InitialWindow, Profile};
 use crate::space::{Length, Offset, RightEdge};
 

@@ -7,13 +7,13 @@
 
 use core::ops::Range;
 
-use gigatcp_events::{Limit, Phase, SendReason, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
 use super::loss_recovery::EarlyTimer;
 use super::path_mtu::ProbeDecision;
+use crate::events::{Limit, Phase, SendReason, State};
 use crate::space::{Length, Offset, Usable};
 
 /// Conditions that decide the current [`Limit`].

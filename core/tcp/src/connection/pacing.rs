@@ -4,11 +4,11 @@
 //! The first window is paced only if the control has its own rate, and not with
 //! `first_window_unpaced`.
 
-use gigatcp_events::Limit;
 use gigatcp_units::{Bytes, Instant, Rate};
 use gigatcp_wire::{MAX_SUPER_SEGMENT, Payload};
 
 use super::Connection;
+use crate::events::Limit;
 use crate::pacing::{Pace, Pacer};
 
 /// Pacing state of a connection.

@@ -9,13 +9,13 @@
 //! A probe leaves only outside recovery and if enough data follows it for immediate loss
 //! detection. Until cwnd has space for it new data waits, for less than a round trip.
 
-use gigatcp_events::{CwndCause, Event, EventMask, LossVerdict, PathMtuCause, SendReason};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Flags, Payload, RouterRequest, Segment};
 
 use super::Connection;
 use super::ecn::OPTION_ROOM;
 use crate::congestion::{CongestionKind, WindowBounds};
+use crate::events::{CwndCause, Event, EventMask, LossVerdict, PathMtuCause, SendReason};
 use crate::recovery::LossDetection;
 use crate::space::{Length, Usable};
 

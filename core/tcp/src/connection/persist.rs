@@ -8,12 +8,12 @@
 
 use core::ops::Range;
 
-use gigatcp_events::{Phase, SendReason};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 
 use super::Connection;
 use super::segment::Header;
+use crate::events::{Phase, SendReason};
 use crate::space::{Length, Offset};
 
 /// Range of the wait before a small window is used anyway (RFC 9293 SHLD-28).

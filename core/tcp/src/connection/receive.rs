@@ -3,12 +3,12 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
-use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
 use crate::delayed_ack::{Data, GAP_BLOCKS, GapArrival, ack_every};
+use crate::events::{Event, EventMask, State};
 use crate::space::{Length, Offset, Window};
 
 /// Receive-buffer octets per separate piece beyond a gap. A separate piece costs about a hundred

@@ -3,12 +3,12 @@
 //! All detection (acknowledgments, the timer, an explicit notification) is reported here, so that
 //! the control, the events and the phase always agree.
 
-use gigatcp_events::{CwndCause, Phase};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::Payload;
 
 use super::Connection;
 use crate::congestion::{Congestion, CongestionKind, Lost};
+use crate::events::{CwndCause, Phase};
 use crate::scoreboard::Revealed;
 
 impl<P: Payload> Connection<P> {

@@ -8,12 +8,12 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_events::CwndCause;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Payload, RouterReply, RouterRequest, Segment};
 
 use super::Connection;
 use crate::congestion::Controller;
+use crate::events::CwndCause;
 
 /// State of a connection that sends router requests or returns replies.
 #[derive(Clone, Default, Debug)]

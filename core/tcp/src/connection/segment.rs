@@ -6,12 +6,12 @@
 
 use core::ops::Range;
 
-use gigatcp_events::{Event, EventMask, SendReason, State};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, Options, Payload, SackBlock, SackBlocks, Segment, WireWindow};
 
 use super::{Connection, Reset};
 use crate::congestion::Sent;
+use crate::events::{Event, EventMask, SendReason, State};
 use crate::space::{Length, Offset, RightEdge};
 
 /// Fields of a segment decided before it is built.

@@ -3,10 +3,10 @@
 //! The engine counts octets: a count of segments is octets by SMSS, rounded up. Left out is what the
 //! engine does not measure, and `tcpi_pacing_rate` of a connection that is not paced.
 
-use gigatcp_events::{EcnFeedback, Limit, Phase, State};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{Counters, Info};
+use crate::events::{EcnFeedback, Limit, Phase, State};
 
 /// `TCP_INFINITE_SSTHRESH`: no loss yet.
 const NO_SSTHRESH: u64 = i32::MAX as u64;

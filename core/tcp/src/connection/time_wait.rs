@@ -10,11 +10,11 @@
 //! With the switch `time_wait_ignores_reset` a reset does not end TIME-WAIT: RFC 1337 section 3,
 //! fix F1. RFC 9293 section 3.10.7.4 would let it.
 
-use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
 
 use super::{Connection, ConnectionConfig};
+use crate::events::State;
 
 /// Distance of the new incarnation's sequence number from the old one's SND.NXT. Used if the new
 /// number is not beyond it; larger than any window without scaling (as in Linux).

@@ -1,12 +1,12 @@
 //! Timers: RFC 9293 sections 3.8.1 (retransmission) and 3.6.1 (TIME-WAIT); RFC 6298 section 5. The
 //! persist timer is in `connection/persist.rs`.
 
-use gigatcp_events::{Event, EventMask, Phase, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
 use super::loss_recovery::EarlyTimer;
 use super::{Connection, Failure, Reset};
+use crate::events::{Event, EventMask, Phase, State};
 
 /// Expiry times of the connection's timers; some mechanisms keep their own.
 #[derive(Clone, Copy, Debug)]

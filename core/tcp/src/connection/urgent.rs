@@ -17,11 +17,11 @@
 //! Firewalls clear the pointer (RFC 6093 section 3.4), and new applications should not use it
 //! (MUST-30 is for old ones).
 
-use gigatcp_events::{Event, EventMask, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::{Connection, WriteError};
+use crate::events::{Event, EventMask, State};
 use crate::lazy::Lazy;
 
 /// Urgent marks of both directions.

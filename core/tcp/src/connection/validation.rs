@@ -4,12 +4,12 @@
 //! The state is in `congestion/validation.rs`; this file calls it. With the switch off an ACK
 //! costs one test.
 
-use gigatcp_events::{CwndCause, Phase};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use super::Connection;
 use crate::congestion::{CongestionKind, WindowBounds};
+use crate::events::{CwndCause, Phase};
 
 impl<P: Payload> Connection<P> {
     /// Processes an ACK. Returns whether the window may grow though it was not full.

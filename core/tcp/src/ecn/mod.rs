@@ -32,10 +32,10 @@ pub(crate) use sanity_check::AckReport;
 
 use alloc::boxed::Box;
 
-use gigatcp_events::EcnFeedback;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, Segment};
 
+use crate::events::EcnFeedback;
 use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
 use sanity_check::CeSanityCheck;
@@ -72,7 +72,6 @@ impl EcnMode {
     ];
 
     /// Returns the name in plans.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -120,7 +119,6 @@ impl EcnOption {
     pub(crate) const ALL: [Self; 3] = [Self::Off, Self::Due, Self::Always];
 
     /// Returns the name in plans.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",

@@ -3,8 +3,9 @@
 //! RFC 3168 section 6.1.1 and RFC 9768 sections 3.1 and 3.2.2.1, one stateless function per table
 //! and direction.
 
-use gigatcp_events::EcnFeedback;
 use gigatcp_wire::{Ecn, Flags};
+
+use crate::events::EcnFeedback;
 
 /// Returns the flags with which a SYN requests `wanted`. (AE, CWR, ECE) = (1, 1, 1) for accurate
 /// feedback, (0, 1, 1) for classic (RFC 9768 table 2, third column).

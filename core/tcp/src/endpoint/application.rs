@@ -126,7 +126,6 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Returns a connection; `None` after [`Endpoint::close`].
-    #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection<P>> {
         Some(&*self.slot(handle)?.connection)
     }
@@ -147,7 +146,6 @@ impl<P: Payload> Endpoint<P> {
 
     /// The local address and port of a connection, then the peer's; `None` after
     /// [`Endpoint::close`].
-    #[must_use]
     pub fn addresses(&self, handle: Handle) -> Option<(SocketAddr, SocketAddr)> {
         self.slot(handle)?;
         let tuple = self.demux.table().name(handle.number)?;

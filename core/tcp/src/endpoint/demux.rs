@@ -86,7 +86,6 @@ pub struct Demux<P> {
 impl<P: Payload> Demux<P> {
     /// Returns a demultiplexer without connections or listeners. `secret` determines initial
     /// sequence numbers, cookies, ports and the hashes of the table.
-    #[must_use]
     pub fn new(secret: Secret) -> Self {
         Self {
             table: Table::new(secret),
@@ -99,7 +98,6 @@ impl<P: Payload> Demux<P> {
 
     /// Returns the table of connections.
     #[inline]
-    #[must_use]
     pub const fn table(&self) -> &Table {
         &self.table
     }
@@ -111,7 +109,6 @@ impl<P: Payload> Demux<P> {
     }
 
     /// Returns the generator of initial sequence numbers.
-    #[must_use]
     pub const fn isn(&self) -> &IsnGenerator {
         &self.isn
     }
@@ -141,7 +138,6 @@ impl<P: Payload> Demux<P> {
     }
 
     /// Returns the listener bound to that address and port.
-    #[must_use]
     pub fn listener(&self, at: SocketAddr) -> Option<&Listener<P>> {
         self.listeners.get(&at)
     }
@@ -157,7 +153,6 @@ impl<P: Payload> Demux<P> {
     }
 
     /// Time of the next call of [`Demux::handle_timeout`]; `None` if no listener has a timer.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.listeners
             .values()
@@ -176,7 +171,6 @@ impl<P: Payload> Demux<P> {
     }
 
     /// Returns the listener for new connections of this name.
-    #[must_use]
     pub fn listener_for(&self, tuple: &FourTuple) -> Option<SocketAddr> {
         if self.listeners.is_empty() {
             return None;

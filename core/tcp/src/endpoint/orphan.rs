@@ -4,11 +4,11 @@
 //! would read (RFC 9293 section 3.10.4, RFC 2525 section 2.17). It is also aborted if the peer's
 //! FIN does not come within a minute of FIN-WAIT-2 (Linux `tcp_fin_timeout`).
 
-use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use crate::connection::Connection;
+use crate::events::State;
 
 /// Time such a connection waits for the peer's FIN.
 const WAITS: Duration = Duration::from_secs(60);
@@ -33,7 +33,6 @@ impl Orphan {
 
     /// Time of the next call of [`Self::after_input`] without input before; `None`: not needed.
     #[inline]
-    #[must_use]
     pub const fn deadline(&self) -> Option<Instant> {
         self.until
     }

@@ -23,7 +23,6 @@ pub struct Table {
 
 impl Table {
     /// Returns an empty table whose hashes depend on `secret`.
-    #[must_use]
     pub fn new(secret: Secret) -> Self {
         Self {
             secret,
@@ -34,20 +33,17 @@ impl Table {
     }
 
     /// Returns the number of connections.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.names.len() - self.free.len()
     }
 
     /// Returns whether there is no connection.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the connection of that name.
     #[inline]
-    #[must_use]
     pub fn find(&self, tuple: &FourTuple) -> Option<u32> {
         let has_name = |number: &u32| self.names[*number as usize].as_ref() == Some(tuple);
         let hash = hash(&self.secret, tuple);
@@ -56,7 +52,6 @@ impl Table {
 
     /// Returns the name of a connection; `None` if none has that number.
     #[inline]
-    #[must_use]
     pub fn name(&self, number: u32) -> Option<&FourTuple> {
         self.names.get(number as usize)?.as_ref()
     }

@@ -34,7 +34,6 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::IpAddr;
 
-use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, IcmpError, Payload, Segment, SeqNumber};
 
@@ -44,6 +43,7 @@ use super::half_open::{HalfOpen, Repeated};
 use super::reset_answering;
 use crate::authentication::Keys;
 use crate::connection::{Connection, ConnectionConfig, Predecessor, Received};
+use crate::events::State;
 use crate::fast_open::{CookieValidity, FastOpenKey, FastOpenSlots};
 use crate::four_tuple::FourTuple;
 use crate::isn::IsnGenerator;
@@ -103,7 +103,6 @@ impl<P: Payload> Listener<P> {
     ///
     /// # Panics
     /// If the configuration has no secret: its sequence numbers and cookies could be guessed.
-    #[must_use]
     pub fn new(config: ListenerConfig) -> Self {
         let secret = config.secret;
         assert!(secret != Secret::UNSET, "a listener requires a secret");
@@ -133,26 +132,22 @@ impl<P: Payload> Listener<P> {
     }
 
     /// Returns the counts since the listener was created.
-    #[must_use]
     pub fn counters(&self) -> &ListenerCounters {
         &self.counters
     }
 
     /// Returns the number of half-open connections.
-    #[must_use]
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
     /// Returns the number of connections waiting to be accepted.
-    #[must_use]
     pub fn acceptable(&self) -> usize {
         self.accept_queue.len()
     }
 
     /// Returns whether segments of this connection belong to the listener. The connection is
     /// half-open or waits to be accepted.
-    #[must_use]
     pub fn knows(&self, tuple: &FourTuple) -> bool {
         self.half_open.contains_key(tuple) || self.waiting.contains_key(tuple)
     }
@@ -248,7 +243,6 @@ impl<P: Payload> Listener<P> {
     }
 
     /// Time of the next call of [`Listener::handle_timeout`]; `None` if nothing is due.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(due, _)| *due)
     }

@@ -92,7 +92,6 @@ pub struct Buffers {
 
 impl Profile {
     /// Returns the buffer granted for a request of `requested` octets.
-    #[must_use]
     pub(crate) fn granted_buffer(&self, requested: Bytes) -> Bytes {
         let factor = if self.buffers.buffer_doubling { 2 } else { 1 };
         let limited = requested.min(self.buffers.buffer_limit);
@@ -100,7 +99,6 @@ impl Profile {
     }
 
     /// Returns `mss` rounded down to whole buffers, see `smss_multiple`.
-    #[must_use]
     pub fn whole_buffers(&self, mss: u32) -> u32 {
         match self.segments.smss_multiple {
             multiple @ 1.. if mss > multiple => mss - mss % multiple,
@@ -109,7 +107,6 @@ impl Profile {
     }
 
     /// Returns the initial receive buffer of a connection that requested `requested`.
-    #[must_use]
     pub fn receive_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.receive_buffer_start, |octets| {
             self.granted_buffer(octets)
@@ -118,7 +115,6 @@ impl Profile {
     }
 
     /// Returns the initial send buffer of a connection that requested `requested`.
-    #[must_use]
     pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.send_buffer_start, |octets| {
             self.granted_buffer(octets)
@@ -136,7 +132,6 @@ impl Profile {
     }
 
     /// Returns the largest window that a receive buffer of `granted` octets backs.
-    #[must_use]
     pub fn window_of(&self, granted: Bytes) -> Bytes {
         match self.buffers.window_reserve_shift {
             0 => granted,
@@ -145,7 +140,6 @@ impl Profile {
     }
 
     /// Returns the buffer that backs a window of `window` octets.
-    #[must_use]
     pub(crate) fn buffer_backing(&self, window: u64) -> u64 {
         match self.buffers.window_reserve_shift {
             0 => window,

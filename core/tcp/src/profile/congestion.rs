@@ -18,7 +18,6 @@ pub enum InitialWindow {
 
 impl InitialWindow {
     /// Returns the initial window for segments of `smss` octets.
-    #[must_use]
     pub fn bytes(self, smss: u32) -> Bytes {
         let smss = u64::from(smss);
         Bytes::new(match self {

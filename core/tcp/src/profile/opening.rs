@@ -28,7 +28,6 @@ impl IgnoredRequest {
     pub(crate) const ALL: [Self; 3] = [Self::Repeat, Self::Experiment, Self::Abstain];
 
     /// Name in plans.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Repeat => "repeat",

@@ -60,7 +60,6 @@ pub struct Setting {
 
 impl Setting {
     /// Returns the value in `profile`, as a plan writes it.
-    #[must_use]
     pub fn value_in(&self, profile: &Profile) -> String {
         (self.show)(profile)
     }

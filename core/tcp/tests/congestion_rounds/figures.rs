@@ -2,10 +2,10 @@
 //! running them and not by evaluating the formulas a second time.
 
 use crate::harness::{Rounds, SMSS, linux_2_6_20, modern};
-use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::cubic::Cubic;
 use gigatcp_tcp::congestion::reno::Reno;
 use gigatcp_tcp::congestion::{Config, find};
+use gigatcp_tcp::events::Phase;
 use gigatcp_units::{Bytes, Duration};
 
 fn assert_within(tolerance: f64, expected: f64, got: f64, what: &str) {

@@ -2,11 +2,11 @@
 //! is sent and acknowledged, evenly spread over the round, with a given number
 //! of segments per ACK. Shows what a control does when nothing else acts.
 
-use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionKind, Controller, Counting, Lost, RateSample, Sent,
     SlowStart,
 };
+use gigatcp_tcp::events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{RequestScheme, RouterReply};
 use std::collections::VecDeque;

@@ -2,11 +2,11 @@
 
 use crate::harness::SMSS;
 use crate::models::{DELAY_MODEL, RATE_MODEL};
-use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionKind, Controller, Counting, Entry, Family, Lost, REGISTRY,
     RateSample, Sent, SlowStart, WindowBounds,
 };
+use gigatcp_tcp::events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::RouterReply;
 use proptest::prelude::*;

@@ -5,8 +5,8 @@
 //! decrease to (1 − b) give a mean window of √(a·(2 − b)/(2·b·p)).
 
 use crate::harness::{Link, Rounds, SMSS, modern};
-use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{Config, CongestionKind, Controller, find};
+use gigatcp_tcp::events::Phase;
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_wire::RouterReply;
 

@@ -4,8 +4,8 @@
 //! run with `BLESS=1` and read the difference.
 
 use crate::harness::{Rounds, SMSS, linux_2_6_20, modern};
-use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{Config, CongestionKind, Family, REGISTRY, SlowStart, find};
+use gigatcp_tcp::events::Phase;
 use gigatcp_units::Duration;
 use std::fmt::Write;
 use std::path::Path;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::{EcnFeedback, Phase, State};
 use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::events::{EcnFeedback, Phase, State};
 use gigatcp_tcp::profile::{EcnMode, EcnOption, Profile};
 use gigatcp_wire::{Ecn, Flags};
 

@@ -3,9 +3,9 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
-use gigatcp_events::State;
 use gigatcp_tcp::authentication::{Algorithm, Direction, KeyChain, KeyError, Keys, MasterKey};
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Profile, Received, Secret};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::EventMask;
 use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::{IpVersion, Phantom, SeqNumber};

@@ -1,8 +1,8 @@
 //! Buffers: what was requested stays, what was not fits itself to the path.
 
-use gigatcp_events::Limit;
 use gigatcp_tcp::SocketOption;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::Limit;
 use gigatcp_tcp::profile::WindowPolicy;
 use gigatcp_tcp::{ConnectionConfig, Profile, WriteError};
 use gigatcp_units::{Bytes, Duration};

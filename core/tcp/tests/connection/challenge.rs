@@ -1,7 +1,7 @@
 //! Challenge ACKs within their limit: RFC 5961 sections 3 to 5 and 7.
 
-use gigatcp_events::State;
 use gigatcp_tcp::Failure;
+use gigatcp_tcp::events::State;
 use gigatcp_units::{Bytes, Duration};
 
 use crate::script::{Script, bare, with};

@@ -1,8 +1,8 @@
 //! Closing: RFC 9293 section 3.6, and what may still happen after it.
 
-use gigatcp_events::State;
 use gigatcp_tcp::WriteError;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_units::Bytes;
 
 use crate::script::{Script, bare, with};

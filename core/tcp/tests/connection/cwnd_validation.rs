@@ -1,8 +1,8 @@
 //! Windows that were not in use: RFC 7661, and what it replaces, the restart
 //! after idle time of RFC 5681 section 4.1.
 
-use gigatcp_events::{CwndCause, Event, Phase};
 use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::events::{CwndCause, Event, Phase};
 
 use crate::script::{MSS, Script, segments, with};
 

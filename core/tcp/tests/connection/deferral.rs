@@ -1,7 +1,7 @@
 //! Whether what may leave waits for a larger super-segment.
 
-use gigatcp_events::{Limit, Phase};
 use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::events::{Limit, Phase};
 use gigatcp_units::Duration;
 
 use crate::script::{Script, with};

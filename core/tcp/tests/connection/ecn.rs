@@ -3,8 +3,8 @@
 //!
 //! `E` is ECN-Echo, `W` is Congestion Window Reduced.
 
-use gigatcp_events::{EcnFeedback, Phase};
 use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::events::{EcnFeedback, Phase};
 use gigatcp_tcp::profile::{EcnMode, InitialWindow, Profile};
 use gigatcp_units::Duration;
 

@@ -1,7 +1,7 @@
 //! The figures of RFC 9293 sections 3.5 and 3.5.1, number by number, and a
 //! connection of a socket with itself.
 
-use gigatcp_events::State;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, ConnectionConfig, Failure, Received};
 use gigatcp_units::{Duration, Instant};

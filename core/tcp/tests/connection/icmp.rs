@@ -1,7 +1,7 @@
 //! ICMP errors: RFC 9293 section 3.9.2.2 and RFC 5927.
 
-use gigatcp_events::State;
 use gigatcp_tcp::Failure;
+use gigatcp_tcp::events::State;
 use gigatcp_wire::{IcmpError, IcmpKind};
 
 use crate::script::{ISS, Script, bare, with};

@@ -1,8 +1,8 @@
 //! Keep-alives (RFC 9293 section 3.8.4) and FIN-WAIT-2.
 
-use gigatcp_events::State;
 use gigatcp_tcp::Failure;
 use gigatcp_tcp::SocketOption;
+use gigatcp_tcp::events::State;
 use gigatcp_units::Duration;
 
 use crate::script::{Script, bare, with};

@@ -1,7 +1,7 @@
 //! What limits the sender, exactly, and that the times add up.
 
-use gigatcp_events::Limit;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::Limit;
 use gigatcp_units::{Bytes, Duration};
 
 use crate::script::{Script, bare, segments, with};

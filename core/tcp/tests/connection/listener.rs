@@ -2,8 +2,8 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use gigatcp_events::State;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{Accepted, Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Profile, Received, Secret};

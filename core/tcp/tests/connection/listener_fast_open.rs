@@ -1,6 +1,6 @@
 //! Fast Open at a listener: RFC 7413 sections 4.1.2, 4.2.2 and 5.1.
 
-use gigatcp_events::State;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Received, Secret};
 
 use crate::listener::{SYN_ACK, Server, client, config};

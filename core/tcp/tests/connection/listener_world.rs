@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_events::State;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::fast_open::{FastOpenCache, FastOpenOffer};
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::State;
 use gigatcp_tcp::Failure;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::profile::InitialWindow;
 use gigatcp_units::{Bytes, Duration, Instant};

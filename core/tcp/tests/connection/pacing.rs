@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::{Limit, Phase};
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{self, Ack, Congestion, Controller};
+use gigatcp_tcp::events::{Limit, Phase};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::script::{Script, bare, segments, with};

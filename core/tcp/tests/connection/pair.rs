@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::{EventMask, State};
 use gigatcp_tcp::profile::{EcnMode, InitialWindow, WindowPolicy};
 use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};

@@ -1,7 +1,7 @@
 //! The path's MTU as routers tell it (RFC 1191, RFC 8201), and the MSS (RFC
 //! 9293 section 3.7.1, RFC 6691).
 
-use gigatcp_events::Phase;
+use gigatcp_tcp::events::Phase;
 use gigatcp_wire::{IcmpKind, IpVersion};
 
 use crate::icmp::icmp;

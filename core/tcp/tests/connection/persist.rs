@@ -1,8 +1,8 @@
 //! Zero windows: RFC 9293 section 3.8.6.1, and the override timer of section
 //! 3.8.6.2.1.
 
-use gigatcp_events::{Limit, Phase, State};
 use gigatcp_tcp::Failure;
+use gigatcp_tcp::events::{Limit, Phase, State};
 
 use crate::script::{Script, bare, segments, with};
 

@@ -1,6 +1,6 @@
 //! Proportional rate reduction: RFC 6937 section 3.1's figures, RFC 9937.
 
-use gigatcp_events::Phase;
+use gigatcp_tcp::events::Phase;
 use gigatcp_tcp::profile::{EcnMode, InitialWindow, PrrRule};
 
 use crate::script::{Script, with};

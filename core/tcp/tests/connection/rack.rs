@@ -1,7 +1,7 @@
 //! Loss by time: RFC 8985 section 6.
 
-use gigatcp_events::{Event, LossVerdict, Phase};
 use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::events::{Event, LossVerdict, Phase};
 use gigatcp_tcp::profile::{InitialWindow, PrrRule, ReduceAgain};
 
 use crate::script::{Script, segments, with};

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use gigatcp_events::{Phase, SendReason};
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{Family, REGISTRY};
+use gigatcp_tcp::events::{Phase, SendReason};
 use gigatcp_tcp::profile::InitialWindow;
 
 use crate::script::{Script, bare, segments, with};
@@ -186,7 +186,7 @@ fn limited_transmit_sends_two_new_segments_which_do_not_count_for_ssthresh() {
         .filter(|event| {
             matches!(
                 event.event,
-                gigatcp_events::Event::SegmentSent {
+                gigatcp_tcp::events::Event::SegmentSent {
                     reason: SendReason::LimitedTransmit,
                     ..
                 }

@@ -1,8 +1,8 @@
 //! Resets and challenges: RFC 9293 section 3.5.2 and 3.10.7.4, RFC 5961
 //! sections 3 to 5.
 
-use gigatcp_events::State;
 use gigatcp_tcp::Failure;
+use gigatcp_tcp::events::State;
 use gigatcp_units::Bytes;
 
 use crate::script::{Script, bare, with};

@@ -4,8 +4,8 @@
 //! The handshake of these scripts takes no time, so the timeout stands at its
 //! floor of 200 ms.
 
-use gigatcp_events::{Event, Phase, State};
 use gigatcp_tcp::Failure;
+use gigatcp_tcp::events::{Event, Phase, State};
 use gigatcp_units::Duration;
 
 use crate::script::{Script, bare, segments, with};

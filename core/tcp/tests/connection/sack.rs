@@ -1,7 +1,7 @@
 //! Selective acknowledgment: RFC 2018, 2883, 6675 and 3042, both sides.
 
-use gigatcp_events::{Event, LossVerdict, Phase, SendReason};
 use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::events::{Event, LossVerdict, Phase, SendReason};
 use gigatcp_tcp::profile::InitialWindow;
 use gigatcp_wire::{Flags, SackBlock, Segment, WireWindow};
 
@@ -436,7 +436,7 @@ fn the_acknowledgment_that_ends_one_recovery_may_begin_the_next() {
             _ => None,
         })
         .collect();
-    use gigatcp_events::CwndCause::{EnterRecovery, ExitRecovery};
+    use gigatcp_tcp::events::CwndCause::{EnterRecovery, ExitRecovery};
     assert_eq!(causes, [ExitRecovery, EnterRecovery]);
 }
 
@@ -621,7 +621,7 @@ fn ten_thousand_holes_do_not_break_either_side() {
     let mut config = sack();
     config.transport_mut().receive_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
     config.transport_mut().send_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
-    config.transport_mut().events = gigatcp_events::EventMask::NONE;
+    config.transport_mut().events = gigatcp_tcp::events::EventMask::NONE;
     let mut t = in_flight(&config, 2 * HOLES, 0);
     t.wnd = 65_535;
     // The sender: every second segment is SACKed, in an order without mercy.

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gigatcp_events::{EventMask, Limit, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::{EventMask, Limit, State};
 use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;

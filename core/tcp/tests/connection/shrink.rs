@@ -1,7 +1,7 @@
 //! A peer that takes its window back: RFC 9293 section 3.8.6, MUST-34,
 //! MUST-35, SHLD-15 to SHLD-17; and the override timer, SHLD-28.
 
-use gigatcp_events::{Limit, Phase, State};
+use gigatcp_tcp::events::{Limit, Phase, State};
 
 use crate::script::{Script, bare, segments, with};
 

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::Phase;
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{Family, REGISTRY};
+use gigatcp_tcp::events::Phase;
 use gigatcp_tcp::profile::InitialWindow;
 
 use crate::script::{Script, segments, with};

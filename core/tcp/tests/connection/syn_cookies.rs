@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::State;
 use gigatcp_tcp::Profile;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_units::Duration;
 use gigatcp_wire::{Segment, SeqNumber, Timestamps};

@@ -1,6 +1,6 @@
 //! Text and FIN on a SYN: RFC 9293 sections 3.10.7.2 and 3.10.7.3.
 
-use gigatcp_events::State;
+use gigatcp_tcp::events::State;
 
 use crate::script::{Script, bare, with};
 

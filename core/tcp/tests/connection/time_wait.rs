@@ -1,9 +1,9 @@
 //! TIME-WAIT and the next incarnation: RFC 6191, RFC 9293 MAY-2, RFC 1337.
 
-use gigatcp_events::State;
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::connection::Predecessor;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_wire::SeqNumber;
 
 use crate::notation;

@@ -84,7 +84,7 @@ fn a_reset_is_exempt_from_paws() {
     t.inject(&data(0, 50));
     t.leaving();
     t.inject("R 101:101(0) <TS val 3 ecr 0>");
-    assert_eq!(t.state(), gigatcp_events::State::Closed);
+    assert_eq!(t.state(), gigatcp_tcp::events::State::Closed);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tail loss probe: RFC 8985 section 7.
 
-use gigatcp_events::{Event, LossVerdict, Phase};
 use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::events::{Event, LossVerdict, Phase};
 
 use crate::rack::{established, rack};
 use crate::script::{Script, segments};

@@ -1,7 +1,7 @@
 //! Urgent data: RFC 9293 section 3.8.5, RFC 6093.
 
-use gigatcp_events::{Event, State};
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::{Event, State};
 
 use crate::notation::octets;
 use crate::script::{Script, bare, with};

@@ -1,7 +1,7 @@
 //! The window: RFC 9293 section 3.8.6, RFC 7323 section 2.
 
-use gigatcp_events::State;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_units::Bytes;
 use gigatcp_wire::WireWindow;
 
@@ -256,7 +256,7 @@ fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_
         });
         let buffer = (65_535_u64 << shift) - (5 << shift) / 2;
         config.transport_mut().receive_buffer = Some(Bytes::new(buffer));
-        config.transport_mut().events = gigatcp_events::EventMask::NONE;
+        config.transport_mut().events = gigatcp_tcp::events::EventMask::NONE;
         let mut t = Script::connect(&config);
         t.leaving();
         t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -406,7 +406,7 @@ fn the_sender_fills_the_window_and_not_more() {
     t.write(20_000);
     // Three whole segments; the rest of the window is a silly one.
     t.expect_all(segments(0..3, 1));
-    assert_eq!(t.limit(), gigatcp_events::Limit::ReceiveWindow);
+    assert_eq!(t.limit(), gigatcp_tcp::events::Limit::ReceiveWindow);
     t.inject(". 1:1(0) ack 1001 win 3500");
     t.expect_all(segments(3..4, 1));
     t.inject(". 1:1(0) ack 4001 win 3500");

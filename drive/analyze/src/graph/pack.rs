@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use gigatcp_record::{PackedPart, TimeSequence};
+use gigatcp_plan::record::{PackedPart, TimeSequence};
 
 use super::block::COLUMNS;
 use super::builder::Graph;

@@ -325,7 +325,11 @@ fn packets_without_a_file_are_diagnosed_as_those_of_a_file() {
     });
     assert_eq!(counts.unwrap().segments, packets.len() as u64);
     let capture = Capture::read(&source, &Options::default()).unwrap();
-    let connections = analyze_packets(packets);
+    let mut analyzer = Analyzer::new();
+    for packet in &packets {
+        analyzer.handle_packet(packet);
+    }
+    let connections = analyzer.finish();
     assert_eq!(connections.len(), 1);
     let both = [capture.connections(), &connections];
     let [file, memory] =

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Cgroup, Fact};
+use crate::doctor::HostFacts;
+use crate::doctor::facts::{Cgroup, Fact};
 
 use super::{absent, file, noted};
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Fact, Frequency, Node};
+use crate::doctor::HostFacts;
+use crate::doctor::facts::{Fact, Frequency, Node};
 
 use super::{absent, file, noted};
 

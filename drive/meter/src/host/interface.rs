@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Coalescing, Fact, Interface, Offloads, Rings};
+use crate::doctor::HostFacts;
+use crate::doctor::facts::{Coalescing, Fact, Interface, Offloads, Rings};
 use gigatcp_linux::ethtool::{self, Feature};
 use gigatcp_linux::netlink_request::{self, attribute, long, value, word};
 

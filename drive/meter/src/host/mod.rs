@@ -1,4 +1,4 @@
-//! Reads everything about this host that rules of `gigatcp-doctor` need.
+//! Reads everything about this host that rules of `gigatcp_meter::doctor` need.
 //!
 //! | file | what |
 //! |---|---|
@@ -30,8 +30,8 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Fact, SCHEMA, Unreadable};
+use crate::doctor::HostFacts;
+use crate::doctor::facts::{Fact, SCHEMA, Unreadable};
 use gigatcp_linux::netlink_request::{value, word};
 use gigatcp_linux::process;
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Fact, Qdisc};
+use crate::doctor::HostFacts;
+use crate::doctor::facts::{Fact, Qdisc};
 use gigatcp_linux::netlink_request::{self, long, value, word};
 
 use super::interface::link;

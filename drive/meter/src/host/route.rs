@@ -3,9 +3,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Fact, PeerMetrics, Route, RouteMetrics, Unreadable};
-use gigatcp_doctor::shell;
+use crate::doctor::HostFacts;
+use crate::doctor::facts::{Fact, PeerMetrics, Route, RouteMetrics, Unreadable};
+use crate::doctor::shell;
 use gigatcp_linux::netlink_request::{self, attribute, attributes, value, word};
 
 use super::{absent, noted, number, text};

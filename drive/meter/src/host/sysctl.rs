@@ -3,8 +3,8 @@
 use std::fs;
 use std::io;
 
-use gigatcp_doctor::facts::{Conntrack, Fact, Softnet};
-use gigatcp_doctor::{HostFacts, RULES};
+use crate::doctor::facts::{Conntrack, Fact, Softnet};
+use crate::doctor::{HostFacts, RULES};
 use gigatcp_linux::settings;
 
 use super::{absent, file, noted, reason};

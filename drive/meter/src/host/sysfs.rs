@@ -7,8 +7,8 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::{Fact, Interrupt, Unreadable};
+use crate::doctor::HostFacts;
+use crate::doctor::facts::{Fact, Interrupt, Unreadable};
 
 use super::interface::link;
 use super::{absent, file, noted};

@@ -24,8 +24,8 @@ mod words;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 use gigatcp_plan::{Plan, Series, Stop};
-use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_run::{Backend, Job, Progress};
 use gigatcp_units::Duration;
 use words::Words;

@@ -26,7 +26,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use gigatcp_plan::Plan;
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 use gigatcp_run::files::PlanDirectory;
 
 pub(crate) use draw::Half;

@@ -16,8 +16,8 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_record::SeriesRecord;
-use gigatcp_record::growth::median;
+use gigatcp_plan::record::SeriesRecord;
+use gigatcp_plan::record::growth::median;
 use gigatcp_theory::pftk::Pftk;
 use gigatcp_units::Duration;
 

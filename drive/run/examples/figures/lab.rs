@@ -4,8 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gigatcp_path::LossModel;
+use gigatcp_plan::record::SeriesRecord;
 use gigatcp_plan::{Plan, Scenario};
-use gigatcp_record::SeriesRecord;
 use gigatcp_run::{Job, Progress};
 use gigatcp_theory::cubic::Cubic;
 use gigatcp_theory::mathis::{self, MathisConstant};

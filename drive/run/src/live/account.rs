@@ -8,8 +8,8 @@
 //! connections, so its CPU limit shows as one of the window or cwnd.
 
 use gigatcp_emulate::{Direction, HopCounters, Snapshot};
-use gigatcp_events::{Cause, Phase};
 use gigatcp_sim::account::{Account, Attribution, Environment, Use, Window, cause_of};
+use gigatcp_tcp::events::{Cause, Phase};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{Detail, EndState};

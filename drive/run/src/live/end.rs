@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration as Span;
 
 use gigatcp_emulate::Side;
-use gigatcp_events::Limit;
 use gigatcp_linux::socket;
 use gigatcp_live::{Listener, Options, Stream};
 use gigatcp_meter::{Granted, LimitTally, SocketSettings, View};
 use gigatcp_plan::{Flow, Host, Stack};
 use gigatcp_tcp::connection::Info;
+use gigatcp_tcp::events::Limit;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::pattern;

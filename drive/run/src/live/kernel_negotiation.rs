@@ -4,8 +4,8 @@
 use gigatcp_emulate::Side;
 use gigatcp_linux::settings;
 use gigatcp_meter::{Granted, View};
+use gigatcp_plan::record::Negotiated;
 use gigatcp_plan::{Flow, Scenario};
-use gigatcp_record::Negotiated;
 use gigatcp_units::{Bytes, Duration};
 
 use super::settings::kernel_name;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use gigatcp_emulate::{Direction, Side, Snapshot};
 use gigatcp_linux::process::kernel_name;
-use gigatcp_plan::{Scenario, Series, Stack};
-use gigatcp_record::{
+use gigatcp_plan::record::{
     DirectionRecord, FlowRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord,
 };
+use gigatcp_plan::{Scenario, Series, Stack};
 use gigatcp_sim::account::Attribution;
 use gigatcp_sim::observe::{LinkSamples, Sample};
 use gigatcp_units::{Bytes, Duration, Instant};

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use gigatcp_emulate::{PacketEvent, Side, Watch, wire_octets};
 use gigatcp_flows::Observed;
-use gigatcp_record::FlowRecord;
+use gigatcp_plan::record::FlowRecord;
 use gigatcp_units::Instant;
 use gigatcp_wire::link::{LinkType, dissect};
 

@@ -1,6 +1,6 @@
 //! Stored results of a cell, and the columns of the tables made of them.
 
-use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, HopRecord, SeriesRecord};
 use serde::{Deserialize, Serialize};
 
 /// Results of one repetition of a cell.

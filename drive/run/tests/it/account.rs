@@ -4,7 +4,7 @@
 //! simulations. In one of them that limit is lifted, which must gain goodput. In the other one the
 //! limit is lifted that the mechanism alone would suggest, which must gain nothing significant.
 
-use gigatcp_record::FlowRecord;
+use gigatcp_plan::record::FlowRecord;
 use gigatcp_run::Job;
 
 const PLAN: &str = r#"

@@ -1,6 +1,6 @@
 //! The same seed gives the same run, whatever runs next to it.
 
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 use gigatcp_run::Job;
 
 const PLAN: &str = r#"

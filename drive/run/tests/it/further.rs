@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use gigatcp_record::{FurtherRecord, SeriesRecord};
+use gigatcp_plan::record::{FurtherRecord, SeriesRecord};
 use gigatcp_run::{Job, Progress, further, run};
 
 const PLAN: &str = r#"

@@ -2,8 +2,11 @@
 
 mod account;
 mod capture;
+mod captured;
 mod determinism;
+mod fixes;
 mod further;
+mod predictions;
 mod queues;
 mod send_buffer;
 mod sweep;

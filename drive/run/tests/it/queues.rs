@@ -1,6 +1,6 @@
 //! Queues, drops and losses of a record agree with the events of the simulation.
 
-use gigatcp_record::{HopRecord, SeriesRecord};
+use gigatcp_plan::record::{HopRecord, SeriesRecord};
 use gigatcp_run::Job;
 
 fn records(plan: &str) -> Vec<SeriesRecord> {

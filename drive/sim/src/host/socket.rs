@@ -4,9 +4,9 @@
 //! costs copying. On an ideal host it writes and reads all data at the instant it can.
 
 use gigatcp_app::Application;
-use gigatcp_events::{Limit, State};
 use gigatcp_path::Drops;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::{Limit, State};
 use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use gigatcp_events::EventMask;
 use gigatcp_path::{CpuCosts, HopConfig};
 use gigatcp_sim::{
     EndReason, FlowConfig, HostConfig, Observe, Outcome, Reader, Scheduling, Stop, World,
     WorldConfig,
 };
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::EventMask;
 use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::SeqNumber;

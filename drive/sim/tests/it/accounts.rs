@@ -1,9 +1,9 @@
 //! Time attribution of a sender from given events: causes, and that the times add up.
 
-use gigatcp_events::{Cause, Limit, Phase};
 use gigatcp_sim::account::{
     Account, Attribution, ByLimit, Environment, Losses, MIN_ROUND, Use, Window,
 };
+use gigatcp_tcp::events::{Cause, Limit, Phase};
 use gigatcp_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 

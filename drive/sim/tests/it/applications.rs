@@ -1,10 +1,10 @@
 //! Applications that supply or read data more slowly than the path carries it.
 
 use crate::common::{flow, host, link, run, wire, world};
-use gigatcp_events::Limit;
 use gigatcp_path::{CpuCosts, Picoseconds};
 use gigatcp_sim::{Outcome, Reader, Stop, Supply};
 use gigatcp_tcp::Profile;
+use gigatcp_tcp::events::Limit;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 const MB: u64 = 1_000_000;

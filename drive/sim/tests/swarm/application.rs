@@ -8,9 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use gigatcp_events::State;
 use gigatcp_tcp::Connection;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{fill_phantom, verify_phantom};

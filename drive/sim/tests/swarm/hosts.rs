@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use gigatcp_events::EventMask;
 use gigatcp_sim::packet::headers;
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::EventMask;
 use gigatcp_tcp::profile::{EcnMode, SETTINGS, SettingValue};
 use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Rate};

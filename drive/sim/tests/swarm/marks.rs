@@ -20,8 +20,8 @@
 //! 3.2.2.3): after some rounds of only such marks the sender distrusts it. Packets that leave as
 //! Not-ECT cannot be marked and delay that.
 
-use gigatcp_events::{EcnFeedback, State};
 use gigatcp_tcp::connection::{Info, OptionSeen};
+use gigatcp_tcp::events::{EcnFeedback, State};
 use gigatcp_units::Bytes;
 use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 

@@ -9,9 +9,9 @@
 //! The driver shares no code with the simulator's hosts. It relies on the engine's contract
 //! (`gigatcp_tcp::connection`) only.
 
-use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::{EventHash, State};
 use gigatcp_tcp::fast_open::FastOpenOffer;
 use gigatcp_tcp::profile::EcnMode;
 use gigatcp_tcp::{Connection, ConnectionConfig, Failure, FourTuple, Received};

@@ -15,8 +15,8 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::{EventHash, State};
 use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;

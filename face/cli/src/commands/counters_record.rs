@@ -1,6 +1,6 @@
 //! Parts of a record filled from counter readings and their diagnosis, for `test` and `watch`.
 
-use gigatcp_record::{
+use gigatcp_plan::record::{
     CauseShare, CauseSpan, FlowRecord, IntervalRecord, RunRecord, SCHEMA, Sample, SeriesRecord,
     WhyRecord, growth,
 };

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use gigatcp_capture::{CaptureReader, Format};
-use gigatcp_record::{CauseShare, FlowRecord, RunRecord};
+use gigatcp_plan::record::{CauseShare, FlowRecord, RunRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use gigatcp_report::prose::wrap_hanging;

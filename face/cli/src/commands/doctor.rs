@@ -1,6 +1,6 @@
 //! `gigatcp doctor`: finds settings of a host that limit TCP over a path.
 //!
-//! The rules are in `gigatcp-doctor`; the facts they read come from `host` in `gigatcp-meter`. This
+//! The rules are in `gigatcp_meter::doctor`; the facts they read come from `host` in `gigatcp-meter`. This
 //! module completes the path from what the kernel remembers, and prints the report.
 //!
 //! | file | what |
@@ -29,8 +29,8 @@ mod host;
 
 use std::path::PathBuf;
 
-use gigatcp_doctor::{Direction, HostFacts, Path, examine, law};
-use gigatcp_twin::FixPlan;
+use gigatcp_meter::doctor::{Direction, HostFacts, Path, examine, law};
+use gigatcp_run::whatif::FixPlan;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use serde_json::{Value, json};

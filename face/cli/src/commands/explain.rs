@@ -1,7 +1,7 @@
 //! `gigatcp explain`: describes a cause of `why` or a rule of `doctor`, and how it is detected.
 
 use clap_complete::engine::ArgValueCompleter;
-use gigatcp_doctor::{RULES, Rule};
+use gigatcp_meter::doctor::{RULES, Rule};
 use gigatcp_report::grid::{Align, grid};
 use gigatcp_report::prose::wrap;
 use gigatcp_why::{CAUSES, Cause, find};
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (causes, rules): (Vec<&Cause>, Vec<&Rule>) = match &arguments.id {
         None => (CAUSES.to_vec(), RULES.iter().collect()),
-        Some(id) => match (find(id), gigatcp_doctor::find(id)) {
+        Some(id) => match (find(id), gigatcp_meter::doctor::find(id)) {
             (Some(cause), _) => (vec![cause], vec![]),
             (None, Some(rule)) => (vec![], vec![rule]),
             (None, None) => return Err(unknown(id)),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap_complete::engine::ArgValueCompleter;
+use gigatcp_plan::record::{FurtherRecord, RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_plan::{Flow, Plan};
-use gigatcp_record::{FurtherRecord, RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
 use gigatcp_run::further::{self, Repetition};
 use gigatcp_run::run::RunError;

@@ -61,8 +61,6 @@ Examples:
   gigatcp sweep my.toml --over 'path.loss=1e-6..1e-2 log 9' --over flow.window=0.5*bdp,bdp,2*bdp
   gigatcp sweep my.toml --over path.rtt=10ms,80ms --until goodput_bps=2%
   gigatcp sweep my.toml --ablate sender.sack,sender.rack,sender.tlp --repeat 10
-  gigatcp sweep my.toml --over sender.sack=false,true --over sender.timestamps=false,true --design two-level
-  gigatcp sweep my.toml --over 'path.rtt=1 ms..200 ms' --over 'path.loss=0..0.01' --design 'latin-hypercube 200'
   gigatcp show runs/my-sweep --by path.rtt --columns flow.congestion_control"
 )]
 pub(crate) struct Arguments {
@@ -79,8 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY,KEY", value_delimiter = ',')]
     ablate: Vec<String>,
 
-    /// Combinations to run: factorial, two-level, `fractional RESOLUTION`, `fractional D=ABC`,
-    /// `latin-hypercube N`, `sobol N` [default: factorial]
+    /// Combinations to run: factorial, or `fractional RESOLUTION` [default: factorial]
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
 

@@ -1,6 +1,6 @@
 //! `gigatcp whatif`: predicts the result of other settings for a transfer.
 //!
-//! `gigatcp-twin` predicts; this module reads the evidence and prints the answers.
+//! `gigatcp-run` predicts; this module reads the evidence and prints the answers.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use gigatcp_analyze::{Capture, Options, Source, diagnose_pairs};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
 use gigatcp_report::why::answer::labeled;
-use gigatcp_twin::model::{Estimate, LimitedRate};
-use gigatcp_twin::{Certainty, Change, Prediction, Transfer};
+use gigatcp_run::whatif::model::{Estimate, LimitedRate};
+use gigatcp_run::whatif::{Certainty, Change, Prediction, Transfer};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use gigatcp_why::find;

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use gigatcp_analyze::graph::{Graph, Point, pack};
-use gigatcp_record::TimeSequence;
+use gigatcp_plan::record::TimeSequence;
 use serde_json::{Value, json};
 
 use crate::escape::{html, json_in_script};

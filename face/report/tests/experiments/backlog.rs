@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 
 use crate::Experiment;
 

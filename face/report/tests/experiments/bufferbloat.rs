@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 
 use crate::Experiment;
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::FlowRecord;
+use gigatcp_plan::record::FlowRecord;
 
 use crate::Experiment;
 

@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::IntervalRecord;
+use gigatcp_plan::record::IntervalRecord;
 
 use crate::Experiment;
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::Negotiated;
+use gigatcp_plan::record::Negotiated;
 
 use crate::{Experiment, assert_within};
 

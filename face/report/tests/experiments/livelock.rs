@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::HostRecord;
+use gigatcp_plan::record::HostRecord;
 
 use crate::Experiment;
 

@@ -36,8 +36,8 @@ mod workloads;
 
 use std::path::{Path, PathBuf};
 
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 use gigatcp_plan::{Files, Plan};
-use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_report::published::Published;
 use gigatcp_run::Job;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gigatcp_record::{RunRecord, SCHEMA};
+use gigatcp_plan::record::{RunRecord, SCHEMA};
 use gigatcp_report::Report;
 
 use crate::Experiment;

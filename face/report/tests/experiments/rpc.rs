@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::ApplicationRecord;
+use gigatcp_plan::record::ApplicationRecord;
 
 use crate::Experiment;
 

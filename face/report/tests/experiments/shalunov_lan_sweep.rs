@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gigatcp_record::RingRecord;
+use gigatcp_plan::record::RingRecord;
 
 use crate::{Experiment, assert_within};
 

@@ -1,6 +1,6 @@
 //! The plans used to measure the speed of simulation: a hundred flows, and one.
 
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 use gigatcp_run::Job;
 
 use crate::plan_of;

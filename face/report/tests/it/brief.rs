@@ -1,7 +1,7 @@
 //! Shortened text of runs that are too long for a terminal.
 
 use crate::sample;
-use gigatcp_record::{RunRecord, SeriesRecord};
+use gigatcp_plan::record::{RunRecord, SeriesRecord};
 use gigatcp_report::brief::{MOST_ROWS, MOST_SERIES};
 use gigatcp_report::{Published, Report};
 
@@ -139,7 +139,7 @@ fn what_was_not_granted_or_failed_is_said_once_for_all_of_which_it_holds() {
 fn what_a_run_in_real_time_says_of_itself_is_never_left_out() {
     let mut run = run(MOST_SERIES + 1);
     for series in &mut run.series {
-        series.live = Some(gigatcp_record::LiveRecord::default());
+        series.live = Some(gigatcp_plan::record::LiveRecord::default());
     }
     let report = Report::new(&run, None);
     assert!(report.text_brief().contains("in real time:"));

@@ -1,7 +1,7 @@
 //! The page as a whole: offline, safe, small, and complete without scripts.
 
 use crate::sample;
-use gigatcp_record::{CeilingRecord, RunRecord, TestRecord, WhyRecord, WhyVerdict};
+use gigatcp_plan::record::{CeilingRecord, RunRecord, TestRecord, WhyRecord, WhyVerdict};
 use gigatcp_report::{Published, Report};
 
 /// A published file for one of the invented series.
@@ -204,7 +204,7 @@ fn bursts() -> RunRecord {
     let flow = &mut run.series[0].flows[0];
     let interval = flow.intervals[0].clone();
     flow.intervals = (0..3_000)
-        .map(|second| gigatcp_record::IntervalRecord {
+        .map(|second| gigatcp_plan::record::IntervalRecord {
             start_ns: second * SECOND_NS,
             end_ns: (second + 1) * SECOND_NS,
             bytes: if second % 10 == 3 { 100_000 } else { 0 },

@@ -74,7 +74,7 @@ fn the_yardstick_finds_what_the_author_said_about_growth() {
 fn a_series_is_matched_by_name_then_by_its_fit_in_either_direction() {
     let published = published();
     let mut run = sample::run(1);
-    let of = |run: &gigatcp_record::RunRecord, index: usize| {
+    let of = |run: &gigatcp_plan::record::RunRecord, index: usize| {
         let matched = published.matching(&run.series[index], &run.series);
         matched.map(|series| series.name.clone())
     };

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use gigatcp_record::SeriesRecord;
+use gigatcp_plan::record::SeriesRecord;
 use gigatcp_report::published::{Published, PublishedSeries, PublishedTotal};
 use gigatcp_run::Job;
 

@@ -1,7 +1,7 @@
 //! The terminal output as a whole: the snapshots are the specification.
 
 use crate::sample;
-use gigatcp_record::RunRecord;
+use gigatcp_plan::record::RunRecord;
 use gigatcp_report::{Published, Report};
 
 /// Invented values for two of the invented series.
@@ -116,16 +116,16 @@ fn further_seeds_and_theory_stand_in_the_table_and_are_explained_below_it() {
     run.series.truncate(1);
     let series = &mut run.series[0];
     let flow = &mut series.flows[0];
-    flow.theory = Some(gigatcp_record::TheoryRecord {
+    flow.theory = Some(gigatcp_plan::record::TheoryRecord {
         model: "an equation".to_owned(),
         loss_fraction: 1e-5,
         rtt_ns: 80_000_000,
         goodput_bps: 5e9,
     });
-    let further = |seed: u64| gigatcp_record::FurtherRun {
+    let further = |seed: u64| gigatcp_plan::record::FurtherRun {
         seed,
         event_hash: format!("{seed:016x}"),
-        flows: vec![gigatcp_record::FurtherFlow {
+        flows: vec![gigatcp_plan::record::FurtherFlow {
             bytes: 1,
             clock_start_ns: 0,
             average_ns: 1_000_000_000,
@@ -138,7 +138,7 @@ fn further_seeds_and_theory_stand_in_the_table_and_are_explained_below_it() {
             receiver_cpu_fraction: 0.1,
         }],
     };
-    series.further = Some(gigatcp_record::FurtherRecord {
+    series.further = Some(gigatcp_plan::record::FurtherRecord {
         random: vec!["loss at `wan`".to_owned()],
         loss_events: 1,
         wanted: 10,
@@ -228,8 +228,8 @@ fn an_empty_run_says_that_nothing_was_run() {
 #[test]
 fn that_processors_could_sleep_is_said_of_short_round_trips_alone() {
     let mut record = sample::run(1).series.remove(0);
-    let live = gigatcp_record::LiveRecord::default();
-    let says_so = |record: &gigatcp_record::SeriesRecord| {
+    let live = gigatcp_plan::record::LiveRecord::default();
+    let says_so = |record: &gigatcp_plan::record::SeriesRecord| {
         let lines = gigatcp_report::live::lines(record, &live);
         lines.iter().any(|line| line.contains("deep idle states"))
     };

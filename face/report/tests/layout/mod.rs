@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gigatcp_record::{
+use gigatcp_plan::record::{
     DatagramsInterval, DatagramsQuality, DatagramsRecord, DelayRecord, FlowRecord, LatencyRecord,
     RunRecord,
 };

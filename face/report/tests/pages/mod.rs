@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gigatcp_record::RunRecord;
+use gigatcp_plan::record::RunRecord;
 use serde_json::{Value, json};
 
 use crate::driver::Browser;

@@ -7,7 +7,7 @@
 
 use gigatcp_analyze::graph::{Effect, GraphBuilder, Point, pack};
 use gigatcp_flows::Kind;
-use gigatcp_record::{
+use gigatcp_plan::record::{
     CauseShare, CauseSpan, FlowRecord, HopRecord, IntervalRecord, Negotiated, RunRecord, SCHEMA,
     Sample, SeriesRecord, TimeSequence,
 };

@@ -1,6 +1,6 @@
 //! The calls by name, and those that open and close sockets.
 
-use gigatcp_events::State;
+use gigatcp_tcp::events::State;
 
 use super::arguments::{Arguments, Called, failed, returned};
 use super::descriptor::{File, Socket, SocketState};

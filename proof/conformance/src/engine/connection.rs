@@ -7,9 +7,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use gigatcp_events::State;
 use gigatcp_tcp::connection::Failure;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Connection, Profile, SocketOption};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::IcmpKind;

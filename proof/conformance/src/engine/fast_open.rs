@@ -1,7 +1,7 @@
 //! Fast Open of clients: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT` (RFC 7413 appendix A, Linux
 //! `tcp(7)`).
 
-use gigatcp_events::State;
+use gigatcp_tcp::events::State;
 
 use super::arguments::{Called, failed, returned};
 use super::descriptor::SocketState;

@@ -3,8 +3,8 @@
 //! A script is one for FreeBSD if it sets one of them or loads a module of its kernel, and names no
 //! profile. It runs with the profile `freebsd`, and over IPv6 with an MTU of 1500.
 
-use gigatcp_events::State;
 use gigatcp_tcp::Profile;
+use gigatcp_tcp::events::State;
 
 use super::host::Host;
 use super::settings::congestion_named;

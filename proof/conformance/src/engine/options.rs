@@ -4,9 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_events::State;
 use gigatcp_tcp::SocketOption;
 use gigatcp_tcp::driver::DriverCalls;
+use gigatcp_tcp::events::State;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::arguments::{Arguments, Called, failed, returned};

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::events::EventMask;
 use gigatcp_tcp::profile::{SETTINGS, SettingError, SettingValue};
 use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Rate, nearest};

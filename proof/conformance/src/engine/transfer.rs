@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use gigatcp_tcp::driver::DriverCalls;
 
-use gigatcp_events::State;
+use gigatcp_tcp::events::State;
 
 use super::arguments::{Arguments, Called, failed, returned};
 use super::descriptor::File;

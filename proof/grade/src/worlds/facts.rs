@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use gigatcp_events::{Cause, Limit};
 use gigatcp_sim::account::cause_of;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{FlowOutcome, Outcome, World, WorldConfig};
 use gigatcp_tcp::Connection;
+use gigatcp_tcp::events::{Cause, Limit};
 use gigatcp_units::Instant;
 
 use super::draft::BOTTLENECK;

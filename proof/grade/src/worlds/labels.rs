@@ -3,7 +3,7 @@
 //! The simulator's counters decide, not the draw: shares of time under the engine's limits,
 //! utilization of the bottleneck, drops by reason.
 
-use gigatcp_events::Limit;
+use gigatcp_tcp::events::Limit;
 
 use super::facts::Facts;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use gigatcp_doctor::{Direction, Path, Report, examine, law};
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, NAME, Side};
+use gigatcp_meter::doctor::{Direction, Path, Report, examine, law};
 use gigatcp_meter::host;
 use gigatcp_meter::tester::{self, Outcome, Request, Server, ServerConfig};
 use gigatcp_path::{HopConfig, LossModel};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use gigatcp_doctor::Report;
 use gigatcp_emulate::Side;
+use gigatcp_meter::doctor::Report;
 use gigatcp_units::{Duration, Probability, Rate};
 
 use super::bed::{Bed, Link, Transfer};

@@ -27,12 +27,12 @@ mod startup;
 mod tests;
 mod window;
 
-use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::rate_model::ControlLimited;
 use super::{Ack, Config, Congestion, CongestionKind, Controller, Lost, Sent};
+use crate::events::Phase;
 use long_term::LongTerm;
 use model::{Aggregation, Model};
 use probe_bw::Cycle;

@@ -6,10 +6,9 @@
 //! * recovery begins with cwnd = in flight + delivered for a round and subtracts each loss; at
 //!   its end the previous window returns.
 
-use gigatcp_events::Phase;
-
 use super::super::Ack;
 use super::{Bbr, INITIAL_CWND, MAX_CWND, MIN_CWND, Mode};
+use crate::events::Phase;
 
 /// Returns whether lost data is being retransmitted.
 fn is_repairing(phase: Phase) -> bool {

@@ -36,12 +36,12 @@ mod startup;
 mod tests;
 mod window;
 
-use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::rate_model::ControlLimited;
 use super::{Ack, Config, Congestion, CongestionKind, Controller, Lost, Sent};
+use crate::events::Phase;
 use loss::Bounds;
 use model::{Aggregation, MinRtts, Rates};
 use probe_bw::Cycle;

@@ -3,11 +3,10 @@
 //! The rate has a plateau after three rounds, not application-limited, in which no sample at a
 //! round start was 25 % above the reference rate. 2.77 = 4·ln 2.
 
-use gigatcp_events::Phase;
-
 use super::super::Ack;
 use super::super::rate_model::scaled;
 use super::{Bbr3, State, UNIT};
+use crate::events::Phase;
 
 /// Growth of the rate that shows spare capacity.
 const GROWTH: u64 = 1250;

@@ -1,11 +1,11 @@
 //! The cases of the draft's appendix, in its order, over one bottleneck.
 
-use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration};
 
 use super::super::model_path::{Path, SIZE, config};
 use super::super::{Ack, Congestion, CongestionKind, Controller, Lost, RateSample};
 use super::{Bbr3, State, UNBOUNDED, UNIT};
+use crate::events::Phase;
 
 /// 80 Mbit/s and 20 ms: a BDP of 200 segments.
 const RATE: u64 = 10_000_000;

@@ -1,8 +1,8 @@
 //! Tests of RFC 9438 by section, one rule per test.
 
 use super::*;
+use crate::events::Phase;
 use alloc::vec::Vec;
-use gigatcp_events::Phase;
 
 const SMSS: u32 = 1000;
 

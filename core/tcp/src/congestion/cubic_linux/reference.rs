@@ -9,10 +9,9 @@
 //! undo and windows in which the kernel's arithmetic would wrap; and `HyStart`, which has its own
 //! tests.
 
-use gigatcp_events::Phase;
-
 use super::super::{Ack, Config, Congestion, CongestionKind, Controller, SlowStart};
 use super::{CUBE_FACTOR, CubicLinux, cube_root};
+use crate::events::Phase;
 use gigatcp_units::random::mix;
 use gigatcp_units::{Bytes, Duration, Instant};
 

@@ -42,7 +42,6 @@
 
 use core::fmt::Debug;
 
-use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use crate::congestion::gate::{Gate, is_reducing};
@@ -52,6 +51,7 @@ use crate::congestion::linux::{
 };
 use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::{Ack, Config, Congestion, CongestionKind, Controller, WindowBounds};
+use crate::events::Phase;
 
 /// `initial_ssthresh` of both modules in 2.6.20.
 const INITIAL_SSTHRESH: u32 = 100;

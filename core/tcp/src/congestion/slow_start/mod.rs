@@ -205,7 +205,7 @@ impl SlowStartState {
 /// ACKs for the tests of all variants.
 #[cfg(test)]
 mod testing {
-    use gigatcp_events::Phase;
+    use crate::events::Phase;
     use gigatcp_units::{Bytes, Duration, Instant};
 
     use super::Ack;

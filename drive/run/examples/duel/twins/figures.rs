@@ -1,6 +1,6 @@
 //! Figures of a run, their spread over repeats, and the required agreement.
 
-use gigatcp_record::{FlowRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, SeriesRecord};
 
 /// Figures of one run, of all its flows.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use gigatcp_record::{RunRecord, SeriesRecord};
+use gigatcp_plan::record::{RunRecord, SeriesRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use gigatcp_theory::nested::{Component, Nested};

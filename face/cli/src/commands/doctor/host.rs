@@ -5,14 +5,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use gigatcp_doctor::{Direction, HostFacts};
 use gigatcp_linux::sock_diag::SockDiag;
 use gigatcp_linux::{owners, privilege, process, terminal};
+use gigatcp_meter::doctor::{Direction, HostFacts};
 use gigatcp_meter::host;
 use gigatcp_meter::tester::{self, Outcome, Role};
 use gigatcp_protocol::iperf3;
-use gigatcp_twin::Transfer;
-use gigatcp_twin::model::Estimate;
+use gigatcp_run::whatif::Transfer;
+use gigatcp_run::whatif::model::Estimate;
 use gigatcp_units::Rate;
 
 use super::test::{Measured, Test, TestAnswer};

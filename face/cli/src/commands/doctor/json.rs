@@ -1,6 +1,6 @@
 //! The report as JSON.
 
-use gigatcp_doctor::{CostedFinding, HostFacts, Missing, Report};
+use gigatcp_meter::doctor::{CostedFinding, HostFacts, Missing, Report};
 use serde_json::{Value, json};
 
 use super::Question;

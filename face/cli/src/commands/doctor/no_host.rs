@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use gigatcp_doctor::{Direction, HostFacts};
+use gigatcp_meter::doctor::{Direction, HostFacts};
 
 use super::test::Measured;
 use crate::failure::Failure;

@@ -3,11 +3,11 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 
-use gigatcp_doctor::{Direction, HostFacts};
+use gigatcp_meter::doctor::{Direction, HostFacts};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
-use gigatcp_twin::model::{Estimate, LimitedRate};
-use gigatcp_twin::{Certainty, Evidence, Fix, FixPlan, Place, Prediction, Transfer};
+use gigatcp_run::whatif::model::{Estimate, LimitedRate};
+use gigatcp_run::whatif::{Certainty, Evidence, Fix, FixPlan, Place, Prediction, Transfer};
 use gigatcp_units::grammar::human_rate;
 use gigatcp_units::{Duration, Rate};
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ fn role_in(text: &str) -> Option<Direction> {
 
 /// Name of a limit: a cause of `why`, or a rule.
 fn limit_name(id: &str) -> &str {
-    let of_rule = || gigatcp_doctor::find(id).map(|rule| rule.name);
+    let of_rule = || gigatcp_meter::doctor::find(id).map(|rule| rule.name);
     gigatcp_why::find(id)
         .map(|cause| cause.name)
         .or_else(of_rule)

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use gigatcp_doctor::HostFacts;
-use gigatcp_doctor::facts::SCHEMA;
+use gigatcp_meter::doctor::HostFacts;
+use gigatcp_meter::doctor::facts::SCHEMA;
 
 use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use gigatcp_report::prose::wrap_hanging;
-use gigatcp_twin::Transfer;
-use gigatcp_twin::model::Estimate;
+use gigatcp_run::whatif::Transfer;
+use gigatcp_run::whatif::model::Estimate;
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
-use gigatcp_twin::{Fix, FixPlan, Prediction};
+use gigatcp_run::whatif::{Fix, FixPlan, Prediction};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use serde::Serialize;
@@ -296,7 +296,9 @@ pub(super) fn test(
     interrupt: &Interrupt,
 ) -> Result<Observed, Failure> {
     let name = arguments.host.as_deref().unwrap_or_default();
-    let direction = before.direction.unwrap_or(gigatcp_doctor::Direction::Send);
+    let direction = before
+        .direction
+        .unwrap_or(gigatcp_meter::doctor::Direction::Send);
     let stops = || interrupt.signal().is_some();
     let measured = host::test(name, arguments.port, arguments.time, direction, &stops)?;
     Ok(measured.into())

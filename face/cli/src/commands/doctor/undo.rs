@@ -11,9 +11,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gigatcp_doctor::HostFacts;
+use gigatcp_meter::doctor::HostFacts;
 use gigatcp_report::escape::terminal;
-use gigatcp_twin::fix::Step;
+use gigatcp_run::whatif::fix::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

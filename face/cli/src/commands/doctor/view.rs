@@ -1,6 +1,6 @@
 //! The report as text: the costliest finding, a table of all findings, commands, missing facts.
 
-use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Missing, Report};
+use gigatcp_meter::doctor::{CostedFinding, Direction, HostFacts, Missing, Report};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::grid::{Align, grid};
 use gigatcp_report::prose::{wrap, wrap_hanging};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gigatcp_meter::tester::{self, Outcome as Measured, Request, TestError};
-use gigatcp_record::RunRecord;
+use gigatcp_plan::record::RunRecord;
 use gigatcp_report::group::by_key;
 use gigatcp_report::number;
 use gigatcp_theory::sample::Summary;

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use gigatcp_meter::tester::{self, Outcome, Protocol, StackKind};
+use gigatcp_plan::record::CeilingRecord;
 use gigatcp_protocol::iperf3::Transport;
-use gigatcp_record::CeilingRecord;
 use gigatcp_report::number;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! CPU and drops of both hosts during a test, as text, JSON and record.
 
 use gigatcp_meter::tester::{self, Outcome};
-use gigatcp_record::{HostRecord, ProcessorRecord};
+use gigatcp_plan::record::{HostRecord, ProcessorRecord};
 use gigatcp_report::why::answer::labeled;
 use gigatcp_why::counters::{CoreShares, HostSummary};
 use serde_json::{Value, json};

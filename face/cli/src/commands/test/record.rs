@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gigatcp_meter::tester::{self, Explanation, Latency, Outcome, Role, Samples, StreamOutcome};
-use gigatcp_protocol::iperf3::Transport;
-use gigatcp_record::{
+use gigatcp_plan::record::{
     DatagramsInterval, DatagramsQuality, DatagramsRecord, DelayRecord, FlowRecord, IntervalRecord,
     LatencyRecord, Negotiated, RunRecord, SeriesRecord, TestRecord,
 };
+use gigatcp_protocol::iperf3::Transport;
 use gigatcp_why::counters::Reading;
 
 use super::ceiling::Ceiling;

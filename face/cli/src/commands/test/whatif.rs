@@ -6,7 +6,7 @@
 use gigatcp_analyze::{Options, Source};
 use gigatcp_meter::tester::{Protocol, Request};
 use gigatcp_report::why::answer::labeled;
-use gigatcp_twin::Transfer;
+use gigatcp_run::whatif::Transfer;
 
 use super::super::whatif;
 use super::request::Streams;

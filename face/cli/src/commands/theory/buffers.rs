@@ -7,7 +7,7 @@
 //! | macOS | the whole buffer | `autorcvbufmax`, `autosndbufmax`, `maxsockbuf`, which is at most 1/16 of the memory for mbuf clusters |
 //! | Windows | the whole buffer | the autotuning level: 16 MiB at `normal`, 1 GiB at `experimental` |
 //!
-//! Sources: ip-sysctl of Linux and the measurements of `gigatcp doctor` (`core/doctor/src/law.rs`);
+//! Sources: ip-sysctl of Linux and the measurements of `gigatcp doctor` (`drive/meter/src/doctor/law.rs`);
 //! FreeBSD `uipc_sockbuf.c` and `tcp_syncache.c`; xnu `uipc_mbuf.c` and `tcp_subr.c`; Microsoft's
 //! description of receive window autotuning. Checked by measurement on Linux only.
 

@@ -1,7 +1,7 @@
 //! The record of a connection watched in depth, for `--report`.
 
 use gigatcp_meter::watch::Connection;
-use gigatcp_record::{FlowRecord, IntervalRecord, RunRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, IntervalRecord, RunRecord, SeriesRecord};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{End, Reading};
 

@@ -3,7 +3,7 @@
 use gigatcp_analyze::Diagnosis;
 use gigatcp_report::graph::DiagnosisText;
 use gigatcp_report::why::PredictedFix;
-use gigatcp_twin::{Prediction, Transfer};
+use gigatcp_run::whatif::{Prediction, Transfer};
 use serde_json::{Value, json};
 
 use crate::commands::whatif::{prediction_json, stated};

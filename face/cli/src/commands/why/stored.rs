@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gigatcp_analyze::{Capture, Options, Source};
-use gigatcp_record::{FlowRecord, RunRecord, SCHEMA, SeriesRecord, WhyRecord};
+use gigatcp_plan::record::{FlowRecord, RunRecord, SCHEMA, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_report::why::answer::labeled;

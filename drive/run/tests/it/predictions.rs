@@ -1,0 +1,181 @@
+//! Captures of simulated transfers: compares the prediction for a change with its effect.
+
+use crate::captured::captured;
+use gigatcp_run::scenario;
+use gigatcp_run::whatif::{Certainty, Change, engine};
+
+/// A transfer of Linux hosts that fills its receive window.
+const WINDOW: &str = r#"
+name = "window"
+[path]
+rate = "40 Mbit/s"
+rtt = "40 ms"
+queue = "200 packets"
+[sender]
+profile = "linux-6.18"
+[receiver]
+profile = "linux-6.18"
+buffer = "30000 B"
+[[flow]]
+congestion_control = "cubic-linux"
+duration = "5 s"
+"#;
+
+/// The same transfer, limited by its send buffer.
+const SEND_BUFFER: &str = r#"
+name = "send-buffer"
+[path]
+rate = "40 Mbit/s"
+rtt = "40 ms"
+queue = "200 packets"
+[sender]
+profile = "linux-6.18"
+buffer = "40000 B"
+[receiver]
+profile = "linux-6.18"
+[[flow]]
+congestion_control = "cubic-linux"
+duration = "5 s"
+"#;
+
+/// A transfer over random losses.
+const LOSSY: &str = r#"
+name = "lossy"
+[path]
+rate = "40 Mbit/s"
+rtt = "20 ms"
+queue = "200 packets"
+loss = 0.004
+[sender]
+profile = "linux-6.18"
+[receiver]
+profile = "linux-6.18"
+[[flow]]
+congestion_control = "reno"
+duration = "5 s"
+"#;
+
+/// A transfer that is paced at a fifth of the rate of its path.
+const PACED: &str = r#"
+name = "paced"
+[path]
+rate = "40 Mbit/s"
+rtt = "20 ms"
+queue = "200 packets"
+[sender]
+profile = "linux-6.18"
+pacing = true
+max_pacing_rate = "8 Mbit/s"
+[receiver]
+profile = "linux-6.18"
+[[flow]]
+congestion_control = "cubic-linux"
+duration = "5 s"
+"#;
+
+/// Goodput of a plan with a change, in bit/s.
+fn goodput(plan: &str, change: &str) -> f64 {
+    let plan = gigatcp_plan::parse("changed", plan.as_bytes(), &[change.to_owned()]);
+    let config = scenario::world_of(&plan.expect("a plan"), None, 1).expect("a series");
+    engine::measure(config, 1).expect("it runs")
+}
+
+/// Asserts that a change is predicted within 10 % and inside of the interval.
+fn assert_predicted(plan: &str, change: &str, limit: &str) {
+    let predicted = captured(plan)
+        .predict(&[change.to_owned()], &[])
+        .expect("a prediction");
+    let truth = goodput(plan, change);
+    let error = predicted.goodput_bps / truth - 1.0;
+    assert!(error.abs() < 0.1, "{predicted:?}, it is {truth}");
+    let [low, high] = predicted.interval_bps;
+    assert!(
+        (low..=high).contains(&truth),
+        "{predicted:?}, it is {truth}"
+    );
+    assert_eq!(predicted.limit, limit, "{predicted:?}");
+}
+
+#[test]
+fn requested_receive_buffer_doubled_predicts_the_window_that_linux_advertises() {
+    assert_predicted(WINDOW, "receiver.buffer=60000 B", "receive-window-limited");
+}
+
+#[test]
+fn ample_receive_buffer_is_limited_by_the_path_next() {
+    assert_predicted(WINDOW, "receiver.buffer=1 MB", "path-saturated");
+}
+
+#[test]
+fn longer_rtt_divides_the_rate_of_a_window() {
+    assert_predicted(WINDOW, "path.rtt=80 ms", "receive-window-limited");
+}
+
+#[test]
+fn larger_send_buffer_predicts_the_mean_flight_between_writes() {
+    assert_predicted(SEND_BUFFER, "sender.buffer=80000 B", "send-buffer-limited");
+}
+
+#[test]
+fn losses_removed_leave_the_path() {
+    assert_predicted(LOSSY, "path.loss=0", "path-saturated");
+}
+
+#[test]
+fn bbr_over_random_losses_fills_the_path() {
+    assert_predicted(LOSSY, "flow.congestion_control=bbr", "path-saturated");
+}
+
+#[test]
+fn higher_pacing_rate_is_achieved_below_the_path() {
+    assert_predicted(PACED, "sender.max_pacing_rate=12 Mbit/s", "pacing-limited");
+}
+
+#[test]
+fn path_behind_a_pacing_rate_is_a_lower_bound_if_no_burst_shows_it() {
+    let mut transfer = captured(PACED);
+    transfer.diagnosis.bottleneck = None;
+    let change = ["sender.max_pacing_rate=unlimited".to_owned()];
+    let predicted = transfer.predict(&change, &[]).expect("a prediction");
+    assert_eq!(predicted.certainty, Certainty::AtLeast, "{predicted:?}");
+    assert!(predicted.interval_bps[0] <= goodput(PACED, "sender.max_pacing_rate=1 Gbit/s"));
+}
+
+#[test]
+fn closed_form_and_engine_agree_where_both_apply() {
+    for (plan, change) in [
+        (WINDOW, "path.rtt=60 ms"),
+        (WINDOW, "flow.count=2"),
+        (WINDOW, "receiver.buffer=50000 B"),
+        (SEND_BUFFER, "path.rtt=80 ms"),
+        (PACED, "sender.max_pacing_rate=12 Mbit/s"),
+    ] {
+        let before = captured(plan).model(&[]).expect("a model");
+        let after = before.changed(&[Change::parse(change).expect("a change")]);
+        assert!(before.is_closed(&after), "{change}: {:?}", after.limits());
+        let closed = before.closed(&after).mid;
+        let (simulated, _) = before.simulated(&after).expect("it runs");
+        let error = closed / simulated.mid - 1.0;
+        assert!(
+            error.abs() < 0.1,
+            "{change}: {closed} by its closed form, {} simulated",
+            simulated.mid
+        );
+    }
+}
+
+#[test]
+fn faults_of_a_change_are_named() {
+    for (change, fault) in [
+        ("path.rtt", "is not KEY=VALUE"),
+        ("path.rtt=banana", "a time"),
+        ("flow.congestion_control=banana", "a congestion control"),
+        ("path.loss=2", "a probability"),
+        ("path.banana=2", "banana"),
+    ] {
+        let reason = captured(WINDOW)
+            .predict(&[change.to_owned()], &[])
+            .expect_err(change);
+        assert!(reason.contains(fault), "{change}: {reason}");
+    }
+}
