@@ -26,8 +26,8 @@ use crate::driver::{Shared, current};
 /// Maximum tasks of `tokio::spawn` whose host is known.
 const MAX_LEARNED: usize = 65_536;
 
-/// Maximum polls of programs and calls on sockets without a time when no task can run. A machine
-/// needs about a millisecond for so many.
+/// Maximum polls of programs and calls on sockets between two times when no task can run. They take
+/// a machine about a millisecond.
 pub(crate) const MAX_BUSY: u64 = 10_000;
 
 thread_local! {
