@@ -46,9 +46,6 @@ struct Suite {
     version: String,
     /// Its integration tests that run.
     tests: Vec<String>,
-    /// Whether its unit tests run.
-    #[serde(default)]
-    has_unit_tests: bool,
     /// Features instead of the default ones.
     features: Option<Vec<String>>,
     /// Dependencies of a package that has the tests only. `None`: the crate itself is changed, too.
@@ -249,7 +246,6 @@ fn unpack(suite: &Suite, package: &Path, to: &Path) -> Result<(), Failed> {
         let package = Table::from_iter([
             ("name".to_owned(), Value::from(suite.package())),
             ("edition".to_owned(), "2021".into()),
-            ("autotests".to_owned(), false.into()),
         ]);
         let needed = needed.clone();
         Table::from_iter([
@@ -281,7 +277,7 @@ fn unpack(suite: &Suite, package: &Path, to: &Path) -> Result<(), Failed> {
         }
         features.insert("default".into(), chosen.clone().into());
     }
-    part(&mut manifest, "lib").insert("test".into(), suite.has_unit_tests.into());
+    part(&mut manifest, "lib").insert("test".into(), false.into());
     if let Some(Value::Array(programs)) = manifest.get_mut("bin") {
         for program in programs.iter_mut().filter_map(Value::as_table_mut) {
             program.insert("test".into(), false.into());
@@ -294,6 +290,7 @@ fn unpack(suite: &Suite, package: &Path, to: &Path) -> Result<(), Failed> {
         ])
     });
     manifest.insert("test".into(), tests.collect::<Vec<_>>().into());
+    part(&mut manifest, "package").insert("autotests".into(), false.into());
     files::write(&to.join("Cargo.toml"), manifest.to_string())
 }
 
@@ -485,7 +482,8 @@ impl TestProgram {
         command
             .arg(TIME_LIMIT)
             .arg(&self.path)
-            .arg("--format=pretty");
+            // Tests that wait for one another, in real time, would wait in virtual time.
+            .args(["--format=pretty", "--test-threads=1"]);
         for word in skipped.keys() {
             command.args(["--skip", word]);
         }
