@@ -3,7 +3,8 @@
 //! `proof/programs` is a workspace of its own, so that neither CI nor our lock file has its
 //! dependencies. It is copied to `target/net-proof`. Its `suites.toml` names published crates. cargo
 //! downloads them; in a copy of each, `use` lines and the attribute of tests are changed, and
-//! nothing else. Then the tests run: ours of `proof/programs/tests`, and theirs.
+//! nothing else. Then the tests run: ours of `proof/programs/tests`, and theirs. At last
+//! `proof/programs/costs` measures, next to turmoil and turmoil-net.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -45,9 +46,6 @@ struct Suite {
     version: String,
     /// Its integration tests that run.
     tests: Vec<String>,
-    /// Whether its unit tests run.
-    #[serde(default)]
-    has_unit_tests: bool,
     /// Features instead of the default ones.
     features: Option<Vec<String>>,
     /// Dependencies of a package that has the tests only. `None`: the crate itself is changed, too.
@@ -58,7 +56,8 @@ struct Suite {
     /// Tests that do not pass, with the reason.
     #[serde(default)]
     fail: BTreeMap<String, String>,
-    /// Tests that are not about this, or cannot run: a part of their names, with the reason.
+    /// Tests that are not about this, or cannot run: a part of their names or the name of their
+    /// file, with the reason.
     #[serde(default)]
     skip: BTreeMap<String, String>,
 }
@@ -68,9 +67,11 @@ struct Suite {
 struct Results {
     passed: Vec<String>,
     failed: Vec<String>,
+    /// Number of tests that their authors have switched off.
+    ignored: usize,
 }
 
-/// Runs all; stores a table in `proof/results/net.txt`.
+/// Runs all; stores tables in `proof/results/net.txt`.
 pub fn run() -> Result<(), Failed> {
     println!("\n== programs and published tests over gigatcp-net");
     let source = top().join("proof/programs");
@@ -94,6 +95,7 @@ pub fn run() -> Result<(), Failed> {
         has_failed |= is_unexpected;
         sum.passed.extend(results.passed);
         sum.failed.extend(results.failed);
+        sum.ignored += results.ignored;
         count += 1;
     }
     let (passed, all) = (sum.passed.len(), sum.count());
@@ -102,12 +104,25 @@ pub fn run() -> Result<(), Failed> {
         "\n{count} published crates: {passed} of {all} tests pass"
     );
     println!("\n{report}");
-    files::write(&top().join("proof/results/net.txt"), report)?;
+    let place = top().join("proof/results/net.txt");
+    files::write(&place, &report)?;
+    let (is_within_limits, costs) = costs(&work)?;
+    has_failed |= !is_within_limits;
+    files::write(&place, format!("{report}\n\n{costs}"))?;
     if has_failed {
         Err(Failed::Found)
     } else {
         Ok(())
     }
+}
+
+/// Builds and runs the program that measures; what it prints, and whether all is within its limits.
+fn costs(work: &Path) -> Result<(bool, String), Failed> {
+    let mut run = process::cargo(&["run", "--release", "-q", "-p", "gigatcp-net-costs"]);
+    run.current_dir(work)
+        .env("CARGO_TARGET_DIR", work.join("target"));
+    let (status, text) = process::shown(run)?;
+    Ok((status.success(), text))
 }
 
 impl Results {
@@ -146,7 +161,11 @@ impl Suite {
             format!("{} {}", self.name, self.version)
         };
         let (passed, count) = (results.passed.len(), results.count());
-        let _ = writeln!(report, "{title:<28} {passed:>4} of {count:>4}");
+        let ignored = match results.ignored {
+            0 => String::new(),
+            ignored => format!(", {ignored} ignored by their authors"),
+        };
+        let _ = writeln!(report, "{title:<28} {passed:>4} of {count:>4}{ignored}");
         let mut is_unexpected = passed == 0;
         let is_built = |name: &&String| {
             let mut programs = programs.iter();
@@ -227,7 +246,6 @@ fn unpack(suite: &Suite, package: &Path, to: &Path) -> Result<(), Failed> {
         let package = Table::from_iter([
             ("name".to_owned(), Value::from(suite.package())),
             ("edition".to_owned(), "2021".into()),
-            ("autotests".to_owned(), false.into()),
         ]);
         let needed = needed.clone();
         Table::from_iter([
@@ -259,7 +277,7 @@ fn unpack(suite: &Suite, package: &Path, to: &Path) -> Result<(), Failed> {
         }
         features.insert("default".into(), chosen.clone().into());
     }
-    part(&mut manifest, "lib").insert("test".into(), suite.has_unit_tests.into());
+    part(&mut manifest, "lib").insert("test".into(), false.into());
     if let Some(Value::Array(programs)) = manifest.get_mut("bin") {
         for program in programs.iter_mut().filter_map(Value::as_table_mut) {
             program.insert("test".into(), false.into());
@@ -272,6 +290,7 @@ fn unpack(suite: &Suite, package: &Path, to: &Path) -> Result<(), Failed> {
         ])
     });
     manifest.insert("test".into(), tests.collect::<Vec<_>>().into());
+    part(&mut manifest, "package").insert("autotests".into(), false.into());
     files::write(&to.join("Cargo.toml"), manifest.to_string())
 }
 
@@ -463,7 +482,8 @@ impl TestProgram {
         command
             .arg(TIME_LIMIT)
             .arg(&self.path)
-            .arg("--format=pretty");
+            // Tests that wait for one another, in real time, would wait in virtual time.
+            .args(["--format=pretty", "--test-threads=1"]);
         for word in skipped.keys() {
             command.args(["--skip", word]);
         }
@@ -477,7 +497,7 @@ impl TestProgram {
             let name = name.trim_end_matches(" - should panic").to_owned();
             match outcome {
                 "ok" => results.passed.push(name),
-                "ignored" => {}
+                outcome if outcome.starts_with("ignored") => results.ignored += 1,
                 _ => results.failed.push(name),
             }
         })?;

@@ -8,8 +8,8 @@ use alloc::boxed::Box;
 
 use crate::key::Words;
 
-/// Initial number of slots.
-const LEAST: usize = 256;
+/// Initial number of slots: few, since a program may have a table for each of many hosts.
+const MIN_SLOTS: usize = 16;
 
 /// Mask of the ports in a slot's last word; the place is above them.
 const PORTS: u64 = 0xffff_ffff;
@@ -62,7 +62,7 @@ impl<const N: usize> ConnectionMap<N> {
         let first = fold(seed ^ 0x243f_6a88_85a3_08d3, 0x9e37_79b9_7f4a_7c15);
         let second = fold(first ^ 0x1319_8a2e_0370_7344, seed | 1);
         Self {
-            slots: alloc::vec![[0; N]; LEAST].into_boxed_slice(),
+            slots: alloc::vec![[0; N]; MIN_SLOTS].into_boxed_slice(),
             taken: 0,
             seeds: [first, second],
         }

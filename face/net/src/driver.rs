@@ -10,6 +10,10 @@
 //!    millisecond of the next event. tokio advances to it or to an earlier timer of the program. It
 //!    does that in whole ticks, so the clock must be at one.
 //!
+//! Tasks that never wait, but yield until something has happened, would stop time. So after
+//! [`scope::MAX_BUSY`] polls and calls at one instant time passes anyway: to the next event, or to
+//! the next whole millisecond ([`Driver::on_busy`]).
+//!
 //! At one instant timers of the program come before packets. Nothing waits in real time, except for
 //! `spawn_blocking`, while which tokio does not advance its clock.
 //!
@@ -156,8 +160,9 @@ pub(crate) struct Driver {
     last_active: Cell<Instant>,
     /// [`scope::activity`] at that time.
     activity: Cell<u64>,
-    /// A task that does nothing, to have this hook called again.
+    /// A task that has [`Driver::on_idle`] called again, or lets time pass.
     nudge: RefCell<Option<Waker>>,
+    is_busy: Cell<bool>,
     is_over: Cell<bool>,
     is_stopped: Cell<bool>,
 }
@@ -227,6 +232,7 @@ pub(crate) fn run<F: Future>(
         last_active: Cell::new(Instant::ZERO),
         activity: Cell::new(0),
         nudge: RefCell::new(None),
+        is_busy: Cell::new(false),
         is_over: Cell::new(false),
         is_stopped: Cell::new(false),
     });
@@ -245,11 +251,14 @@ pub(crate) fn run<F: Future>(
     output
 }
 
-/// A task that waits to be woken, and does nothing then.
+/// A task that waits to be woken: for nothing else, or because others have not waited for long.
 async fn nudge() {
     poll_fn(|context| {
         if let Some(driver) = current() {
             *driver.nudge.borrow_mut() = Some(context.waker().clone());
+            if driver.is_busy.take() {
+                driver.on_busy();
+            }
         }
         Poll::<()>::Pending
     })
@@ -318,6 +327,7 @@ impl Driver {
         if self.is_over.get() || self.is_stopped.get() {
             return;
         }
+        scope::rest();
         let mut world = lock(&self.shared.world);
         let clock = self.shared.time();
         let mut now = clock;
@@ -342,13 +352,51 @@ impl Driver {
         self.wait(clock, now, next.unwrap_or(Instant::FAR_FUTURE));
     }
 
+    /// Has [`Self::on_busy`] called once the present task waits or yields.
+    pub(crate) fn interrupt(&self) {
+        self.is_busy.set(true);
+        if let Some(nudge) = &*self.nudge.borrow() {
+            nudge.wake_by_ref();
+        }
+    }
+
+    /// Lets time pass while tasks can run.
+    fn on_busy(&self) {
+        if self.is_over.get() || self.is_stopped.get() {
+            return;
+        }
+        let now = self.shared.time();
+        if self.is_at_limit(now) {
+            return;
+        }
+        let mut world = lock(&self.shared.world);
+        let tick = Instant::from_nanos((now.as_nanos() / TICK + 1) * TICK);
+        let to = world.due().max(now).min(tick);
+        while to < tick && world.due() <= to {
+            world.act();
+        }
+        let wakers = std::mem::take(&mut world.wakers);
+        drop(world);
+        self.advance(now, to);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether the time limit is reached; ends the run then.
+    fn is_at_limit(&self, now: Instant) -> bool {
+        let is_at_limit = now >= Instant::ZERO + self.limit;
+        if is_at_limit {
+            self.is_stopped.set(true);
+            self.wake_main();
+        }
+        is_at_limit
+    }
+
     /// Lets tokio advance to the millisecond of the next event.
     fn wait(&self, clock: Instant, now: Instant, due: Instant) {
-        let end = Instant::ZERO + self.limit;
-        if now >= end {
-            self.is_stopped.set(true);
-            return self.wake_main();
+        if self.is_at_limit(now) {
+            return;
         }
+        let end = Instant::ZERO + self.limit;
         let activity = scope::activity();
         if self.activity.replace(activity) != activity {
             self.last_active.set(clock);

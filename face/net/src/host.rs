@@ -61,6 +61,10 @@ pub(crate) struct Connection {
     pub(crate) tuple: FourTuple,
     pub(crate) readers: Waiting,
     pub(crate) writers: Waiting,
+    /// Readiness as tokio keeps it: since an event, until an operation would block. The second is
+    /// for writes.
+    pub(crate) seems_readable: bool,
+    pub(crate) seems_writable: bool,
     /// Whether the failure was reported: a kernel reports it once.
     pub(crate) has_reported: bool,
     /// Bytes read by the program.
@@ -93,6 +97,8 @@ pub(crate) struct Datagrams {
     queued: usize,
     pub(crate) error: Option<io::ErrorKind>,
     pub(crate) readers: Waiting,
+    /// As a connection's.
+    pub(crate) seems_readable: bool,
     pub(crate) ttl: u8,
     pub(crate) broadcast: bool,
     /// Datagrams dropped because the socket's buffer was full.
@@ -105,6 +111,8 @@ impl Connection {
             tuple,
             readers: Waiting::default(),
             writers: Waiting::default(),
+            seems_readable: false,
+            seems_writable: true,
             has_reported: false,
             read: 0,
             read_shut: false,
@@ -125,6 +133,7 @@ impl Datagrams {
             queued: 0,
             error: None,
             readers: Waiting::default(),
+            seems_readable: false,
             ttl: DEFAULT_TTL,
             broadcast: false,
             overflows: 0,
@@ -139,6 +148,11 @@ impl Datagrams {
         }
         self.queued += len;
         self.queue.push_back((from, payload));
+    }
+
+    /// Whether tokio would take it for readable.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.seems_readable || self.error.is_some() || !self.queue.is_empty()
     }
 
     /// The next datagram, which stays.
@@ -391,12 +405,14 @@ impl Host {
         self.ttls.insert(tuple, ttl);
     }
 
-    /// Keeps the state of a new connection's socket.
-    pub(crate) fn adopt(&mut self, handle: Handle) {
+    /// Keeps the state of a new connection's socket. tokio takes accepted ones for readable.
+    pub(crate) fn adopt(&mut self, handle: Handle, is_accepted: bool) {
         if let Some((local, remote)) = self.endpoint.addresses(handle)
             && let Some(tuple) = FourTuple::new(local, remote)
         {
-            self.connections.insert(handle, Connection::new(tuple));
+            let mut connection = Connection::new(tuple);
+            connection.seems_readable = is_accepted;
+            self.connections.insert(handle, connection);
         }
     }
 

@@ -95,7 +95,7 @@ impl TcpListener {
                 waiting.add(waiter);
                 return None;
             };
-            host.adopt(handle);
+            host.adopt(handle, true);
             world.flush(self.node);
             Some(Ok(handle))
         });

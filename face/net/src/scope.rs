@@ -26,10 +26,16 @@ use crate::driver::{Shared, current};
 /// Maximum tasks of `tokio::spawn` whose host is known.
 const MAX_LEARNED: usize = 65_536;
 
+/// Maximum polls of programs and calls on sockets between two times when no task can run. They take
+/// a machine about a millisecond.
+pub(crate) const MAX_BUSY: u64 = 10_000;
+
 thread_local! {
     static HOST: Cell<Option<u32>> = const { Cell::new(None) };
     /// Number of polls of programs, and of calls on sockets.
     static ACTIVITY: Cell<u64> = const { Cell::new(0) };
+    /// Value of the latter at which time has to pass.
+    static BUSY_AT: Cell<u64> = const { Cell::new(MAX_BUSY) };
     static LEARNED: RefCell<Learned> = RefCell::default();
 }
 
@@ -69,9 +75,27 @@ impl<F: Future> Future for HostScope<F> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let _restore = Restore(HOST.replace(Some(self.node)));
-        ACTIVITY.set(ACTIVITY.get() + 1);
+        count();
         self.future.as_mut().poll(context)
     }
+}
+
+/// Counts a poll or a call.
+#[inline]
+fn count() {
+    let activity = ACTIVITY.get() + 1;
+    ACTIVITY.set(activity);
+    if activity >= BUSY_AT.get() {
+        rest();
+        if let Some(driver) = current() {
+            driver.interrupt();
+        }
+    }
+}
+
+/// Begins to count anew.
+pub(crate) fn rest() {
+    BUSY_AT.set(ACTIVITY.get() + MAX_BUSY);
 }
 
 /// A number that changes when programs run, or tasks use sockets.
@@ -79,15 +103,16 @@ pub(crate) fn activity() -> u64 {
     ACTIVITY.get()
 }
 
-/// Forgets the tasks of earlier runs.
+/// Forgets the tasks of earlier runs, and how busy they were.
 pub(crate) fn reset() {
     LEARNED.with(|learned| *learned.borrow_mut() = Learned::default());
+    rest();
 }
 
 /// Records that the present task uses a socket of this host.
 #[inline]
 pub(crate) fn learn(node: u32) {
-    ACTIVITY.set(ACTIVITY.get() + 1);
+    count();
     if HOST.get().is_some() {
         return;
     }

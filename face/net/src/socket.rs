@@ -3,6 +3,10 @@
 //! Errors are those of Linux: a failure is reported once, to the first call that meets it. After
 //! that reading ends and writing is a broken pipe. A write to a connection whose peer had closed
 //! and then reset it is a broken pipe at once (`tcp_reset` in CLOSE-WAIT).
+//!
+//! Readiness is tokio's: an event sets it, and only an operation that would block clears it. So a
+//! socket may seem ready and not be. tokio also takes a transfer of less than the buffer through
+//! `AsyncRead` and `AsyncWrite` for a sign that the next would block.
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
@@ -17,6 +21,7 @@ use gigatcp_tcp::{Failure, Handle, ReadError, SocketOption, TransportConfig, Wri
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Octets, Payload};
+use tokio::io::Interest;
 
 use crate::driver::Shared;
 use crate::host::{Connection, source_for, unspecified};
@@ -159,7 +164,11 @@ impl Socket {
     ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
         self.poll(Side::Read, waiter, |endpoint, connection, now| {
-            read(endpoint, connection, handle, now, max, put)
+            let filled = read(endpoint, connection, handle, now, max, put)?;
+            if let Some(filled) = filled.filter(|_| max > 0) {
+                connection.seems_readable = filled == max;
+            }
+            Ok(filled)
         })
     }
 
@@ -168,6 +177,7 @@ impl Socket {
         let handle = self.handle;
         self.with(|endpoint, connection, now| {
             let filled = read(endpoint, connection, handle, now, max, put)?;
+            connection.seems_readable |= filled.is_some_and(|filled| filled > 0);
             filled.ok_or_else(|| io::ErrorKind::WouldBlock.into())
         })
     }
@@ -201,7 +211,11 @@ impl Socket {
     ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
         self.poll(Side::Write, waiter, |endpoint, connection, now| {
-            write(endpoint, connection, handle, now, parts)
+            let written = write(endpoint, connection, handle, now, parts)?;
+            let len: usize = parts.iter().map(|part| part.len()).sum();
+            let is_whole = |written| written == len.min(MAX_WRITTEN);
+            connection.seems_writable &= written.is_some_and(is_whole);
+            Ok(written)
         })
     }
 
@@ -209,11 +223,12 @@ impl Socket {
         let handle = self.handle;
         self.with(|endpoint, connection, now| {
             let written = write(endpoint, connection, handle, now, parts)?;
+            connection.seems_writable &= written.is_some();
             written.ok_or_else(|| io::ErrorKind::WouldBlock.into())
         })
     }
 
-    /// Waits until a read or a write would not block. The value is whether that direction is over.
+    /// Waits until a read or a write seems not to block. The value is whether that direction is over.
     pub(crate) fn poll_ready(&self, side: Side, waiter: Waiter<'_>) -> Poll<io::Result<bool>> {
         let handle = self.handle;
         self.poll(side, waiter, |endpoint, connection, _| {
@@ -225,13 +240,18 @@ impl Socket {
                 Side::Write => connection.write_shut,
             } || engine.failure().is_some();
             let is_ready = match side {
-                Side::Read => engine.readable() > 0,
-                Side::Write => {
-                    engine.established_at().is_some()
-                        && engine.send_space() >= engine.send_wake_space().max(1)
-                }
+                Side::Read => connection.seems_readable || engine.readable() > 0,
+                Side::Write => engine.established_at().is_some() && connection.is_writable(engine),
             };
             Ok((is_over || is_ready).then_some(is_over))
+        })
+    }
+
+    /// Notes that an operation would block.
+    pub(crate) fn clear_readiness(&self, interest: Interest) -> io::Result<()> {
+        self.set(|connection| {
+            connection.seems_readable &= !interest.is_readable();
+            connection.seems_writable &= !interest.is_writable();
         })
     }
 
@@ -403,6 +423,12 @@ impl Connection {
         }
     }
 
+    /// Whether a write is tried: after one that would block, once the kernel reports space.
+    fn is_writable(&mut self, engine: &gigatcp_tcp::Connection<Octets>) -> bool {
+        self.seems_writable |= engine.send_space() >= engine.send_wake_space().max(1);
+        self.seems_writable
+    }
+
     /// Whether the peer's FIN has arrived: it follows all bytes in sequence space.
     fn has_peer_closed(&self, engine: &gigatcp_tcp::Connection<Octets>) -> bool {
         // The SYN is at offset 0.
@@ -470,7 +496,7 @@ fn begin(
         io::Error::new(kind, error)
     })?;
     let boot = host.boot;
-    host.adopt(handle);
+    host.adopt(handle, false);
     world.flush(node);
     Ok((boot, handle))
 }
@@ -519,6 +545,7 @@ fn nothing_to_read(
             Some(_) => connection.has_peer_closed(engine),
             None => engine.is_finished_reading(),
         };
+    connection.seems_readable = false;
     match engine.failure() {
         _ if is_over => Ok(Some(0)),
         Some(failure) if connection.reports() => Err(failed(failure)),
@@ -552,7 +579,7 @@ fn write(
         return Ok(Some(0));
     }
     let space = usize::try_from(engine.send_space()).unwrap_or(usize::MAX);
-    if space == 0 {
+    if space == 0 || !connection.is_writable(engine) {
         return Ok(None);
     }
     let taken = len.min(space).min(MAX_WRITTEN);

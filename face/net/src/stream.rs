@@ -15,7 +15,7 @@ use tokio::task::coop::poll_proceed;
 use crate::address::{ToSocketAddrs, resolve};
 use crate::socket::{Side, Socket};
 use crate::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use crate::waiting::{Waiter, wait};
+use crate::waiting::{Waiter, wait, would_block};
 
 /// Maximum bytes of one read into a buffer that grows.
 const MAX_READ: usize = 1 << 16;
@@ -231,10 +231,14 @@ impl TcpStream {
     /// Those of `act`.
     pub fn try_io<R>(
         &self,
-        _interest: Interest,
+        interest: Interest,
         act: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        act()
+        let done = act();
+        if would_block(&done) {
+            self.socket.clear_readiness(interest)?;
+        }
+        done
     }
 
     /// Waits until the socket is ready, and calls `act`; again while that would block.
@@ -250,10 +254,11 @@ impl TcpStream {
             // What would block although it is ready lets others run.
             tokio::task::consume_budget().await;
             self.ready(interest).await?;
-            match act() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
+            let done = act();
+            if !would_block(&done) {
+                return done;
             }
+            self.socket.clear_readiness(interest)?;
         }
     }
 

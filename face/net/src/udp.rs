@@ -19,7 +19,7 @@ use crate::driver::Shared;
 use crate::host::{Datagrams, source_for};
 use crate::packet::{Content, Datagram, Fragments, Packet};
 use crate::scope;
-use crate::waiting::{Awaited, Waiter, wait};
+use crate::waiting::{Awaited, Waiter, wait, would_block};
 use crate::world::World;
 
 /// Maximum payload of a datagram over IPv4: 65,535 bytes with both headers.
@@ -286,7 +286,11 @@ impl UdpSocket {
     fn take<R>(&self, take: impl FnOnce(&mut Datagrams) -> Option<R>) -> io::Result<R> {
         self.socket(|socket| match socket.error.take() {
             Some(error) => Err(error.into()),
-            None => take(socket).ok_or_else(|| io::ErrorKind::WouldBlock.into()),
+            None => {
+                let taken = take(socket);
+                socket.seems_readable = taken.is_some();
+                taken.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+            }
         })
     }
 
@@ -301,6 +305,7 @@ impl UdpSocket {
                 return Err(error.into());
             }
             let taken = take(socket);
+            socket.seems_readable = taken.is_some();
             if taken.is_none() {
                 socket.readers.add(waiter);
             }
@@ -504,10 +509,43 @@ impl UdpSocket {
     /// Those of `act`.
     pub fn try_io<R>(
         &self,
-        _interest: Interest,
+        interest: Interest,
         act: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        act()
+        let done = act();
+        if would_block(&done) {
+            self.clear_readiness(interest)?;
+        }
+        done
+    }
+
+    /// Waits until the socket is ready, and calls `act`; again while that would block.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    pub async fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut act: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            // What would block although it is ready lets others run.
+            consume_budget().await;
+            self.ready(interest).await?;
+            let done = act();
+            if !would_block(&done) {
+                return done;
+            }
+            self.clear_readiness(interest)?;
+        }
+    }
+
+    /// Notes that an operation would block.
+    fn clear_readiness(&self, interest: Interest) -> io::Result<()> {
+        self.socket(|socket| {
+            socket.seems_readable &= !interest.is_readable();
+            Ok(())
+        })
     }
 
     /// Waits until one of the chosen operations would not block. Sending never does.
@@ -516,7 +554,7 @@ impl UdpSocket {
     /// If the host has crashed.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         if interest.is_writable() {
-            let is_readable = self.socket(|socket| Ok(!socket.queue.is_empty()))?;
+            let is_readable = self.socket(|socket| Ok(socket.is_ready()))?;
             let readable = interest.is_readable() && is_readable;
             return Ok(if readable {
                 Ready::READABLE | Ready::WRITABLE
@@ -545,7 +583,7 @@ impl UdpSocket {
 
     fn readable_or_wait(&self, waiter: Waiter<'_>) -> Poll<io::Result<()>> {
         let is_ready = self.socket(|socket| {
-            let is_ready = socket.error.is_some() || !socket.queue.is_empty();
+            let is_ready = socket.is_ready();
             if !is_ready {
                 socket.readers.add(waiter);
             }

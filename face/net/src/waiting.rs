@@ -5,6 +5,7 @@
 //! functions share a key for each direction, so that the last one is woken, as in tokio.
 
 use std::future::poll_fn;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 
@@ -48,6 +49,12 @@ impl Waiting {
     pub(crate) fn wake_into(&mut self, wakers: &mut Vec<Waker>) {
         wakers.extend(self.0.drain(..).map(|(_, waker)| waker));
     }
+}
+
+/// Whether an operation would block.
+pub(crate) fn would_block<R>(done: &io::Result<R>) -> bool {
+    let error = done.as_ref().err();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// A socket that futures wait for.

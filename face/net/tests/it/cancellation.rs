@@ -2,14 +2,14 @@
 //! waker stays behind.
 
 use std::future::poll_fn;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, UdpSocket, run};
+use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, UdpSocket, lookup_host, run};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::time::{sleep, timeout};
 
@@ -20,72 +20,141 @@ struct Drops {
     times: u32,
 }
 
+/// Wakes a task, and shows how many hold it.
+struct Forward(Waker);
+
+impl Wake for Forward {
+    fn wake(self: Arc<Self>) {
+        self.0.wake_by_ref();
+    }
+}
+
 impl Drops {
-    /// Awaits the call. Its future is dropped at a poll at which it is pending, and the call begins
-    /// again; the last is left to finish.
-    async fn call<T>(self, mut call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
+    const ALL: [Self; 5] = [
+        Self::new(1, 1),
+        Self::new(1, 3),
+        Self::new(2, 1),
+        Self::new(2, 3),
+        Self::new(3, 2),
+    ];
+
+    const fn new(at_poll: u32, times: u32) -> Self {
+        Self { at_poll, times }
+    }
+
+    /// Awaits the call. Its future is dropped at a poll at which it is pending, leaves no waker, and
+    /// the call begins again; the last is left to finish.
+    async fn call<T>(self, call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
+        self.call_leaving(0, call).await
+    }
+
+    /// The same for a call of `AsyncRead` or `AsyncWrite`: as in tokio, the last waker stays.
+    async fn transfer<T>(self, call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
+        self.call_leaving(1, call).await
+    }
+
+    async fn call_leaving<T>(
+        self,
+        max_wakers: usize,
+        mut call: impl AsyncFnMut() -> io::Result<T>,
+    ) -> io::Result<T> {
         for _ in 0..self.times {
+            let forward = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
+            let forward = Arc::new(Forward(forward));
+            let waker = Waker::from(Arc::clone(&forward));
             let mut polls = 0;
-            let mut future = pin!(call());
-            let done = poll_fn(|context| {
-                polls += 1;
-                match future.as_mut().poll(context) {
-                    Poll::Ready(done) => Poll::Ready(Some(done)),
-                    Poll::Pending if polls >= self.at_poll => Poll::Ready(None),
-                    Poll::Pending => Poll::Pending,
+            {
+                let mut future = pin!(call());
+                let done = poll_fn(|_| {
+                    polls += 1;
+                    match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                        Poll::Ready(done) => Poll::Ready(Some(done)),
+                        Poll::Pending if polls >= self.at_poll => Poll::Ready(None),
+                        Poll::Pending => Poll::Pending,
+                    }
+                });
+                if let Some(done) = done.await {
+                    return done;
                 }
-            });
-            if let Some(done) = done.await {
-                return done;
             }
+            // tokio holds the wakers of tasks that have used up their budget until then.
             tokio::task::yield_now().await;
+            let left = Arc::strong_count(&forward) - 2;
+            assert!(left <= max_wakers, "{left} wakers are left");
         }
         call().await
     }
 }
 
-/// Transfers of every kind over TCP; returns the bytes that came back.
-async fn tcp(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
-    let listener = drops
-        .call(async || TcpListener::bind("127.0.0.1:80").await)
-        .await?;
-    let at = listener.local_addr()?;
-    let server = tokio::task::spawn_local(async move {
-        // Attempts that were dropped may have been accepted: they end without a byte.
+/// Sends back what the first client sends that sends anything. Attempts that were dropped may have
+/// been accepted: they end without a byte.
+async fn echo(drops: Drops, listener: TcpListener) -> io::Result<()> {
+    loop {
+        let (mut stream, _) = drops.call(async || listener.accept().await).await?;
+        let mut received = Vec::new();
+        let mut buffer = [0; 700];
         loop {
-            let (mut stream, _) = drops.call(async || listener.accept().await).await?;
-            let mut received = Vec::new();
-            let mut buffer = [0; 700];
-            loop {
-                drops.call(async || stream.peek(&mut [0; 9]).await).await?;
-                match drops.call(async || stream.read(&mut buffer).await).await? {
-                    0 => break,
-                    len => received.extend_from_slice(&buffer[..len]),
-                }
+            drops.call(async || stream.peek(&mut [0; 9]).await).await?;
+            match drops
+                .transfer(async || stream.read(&mut buffer).await)
+                .await?
+            {
+                0 => break,
+                len => received.extend_from_slice(&buffer[..len]),
             }
-            if received.is_empty() {
-                continue;
-            }
-            let mut rest = &received[..];
-            while !rest.is_empty() {
-                let len = drops.call(async || stream.write(rest).await).await?;
-                rest = &rest[len..];
-            }
-            drops.call(async || stream.flush().await).await?;
-            drops.call(async || stream.shutdown().await).await?;
-            return io::Result::Ok(());
         }
-    });
+        if received.is_empty() {
+            continue;
+        }
+        let mut rest = &received[..];
+        while !rest.is_empty() {
+            let len = drops.transfer(async || stream.write(rest).await).await?;
+            rest = &rest[len..];
+        }
+        drops.call(async || stream.flush().await).await?;
+        drops.call(async || stream.shutdown().await).await?;
+        return Ok(());
+    }
+}
+
+/// What a client receives that sends these bytes, and then ends its direction.
+async fn through_stream(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
+    let lookup = async || lookup_host("localhost:80").await.map(Iterator::collect);
+    let at: Vec<_> = drops.call(lookup).await?;
+    let mut stream = drops
+        .call(async || TcpStream::connect(&at[..]).await)
+        .await?;
+    let mut rest = sent;
+    while !rest.is_empty() {
+        let try_write = || stream.try_write(&rest[..rest.len().min(3_000)]);
+        let write = async || stream.async_io(Interest::WRITABLE, try_write).await;
+        rest = &rest[drops.call(write).await?..];
+    }
+    drops.call(async || stream.shutdown().await).await?;
+    let mut echoed = Vec::new();
+    loop {
+        let mut buffer = [0; 900];
+        let read = async || {
+            let try_read = || stream.try_read(&mut buffer);
+            stream.async_io(Interest::READABLE, try_read).await
+        };
+        match drops.call(read).await? {
+            0 => return Ok(echoed),
+            len => echoed.extend_from_slice(&buffer[..len]),
+        }
+    }
+}
+
+async fn through_owned_halves(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
+    let at = "127.0.0.1:80".parse().unwrap();
     let connect = async || TcpSocket::new_v4()?.connect(at).await;
     let (mut reader, mut writer) = drops.call(connect).await?.into_split();
     let writes = async {
         let mut rest = sent;
         while !rest.is_empty() {
             drops.call(async || writer.writable().await).await?;
-            let ready = drops
-                .call(async || writer.ready(Interest::WRITABLE).await)
-                .await?;
-            assert!(ready.is_writable());
+            let ready = async || writer.ready(Interest::WRITABLE).await;
+            assert!(drops.call(ready).await?.is_writable());
             match writer.try_write(&rest[..rest.len().min(3_000)]) {
                 Ok(len) => rest = &rest[len..],
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
@@ -97,66 +166,146 @@ async fn tcp(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
         let mut echoed = Vec::new();
         loop {
             drops.call(async || reader.readable().await).await?;
-            match drops
-                .call(async || reader.read_buf(&mut echoed).await)
-                .await?
-            {
-                0 => return io::Result::Ok(echoed),
-                _ => continue,
+            drops.call(async || reader.peek(&mut [0; 9]).await).await?;
+            let read = async || reader.read_buf(&mut echoed).await;
+            if drops.transfer(read).await? == 0 {
+                return io::Result::Ok(echoed);
             }
         }
     };
     let ((), echoed) = tokio::try_join!(writes, reads)?;
-    server.await??;
     Ok(echoed)
 }
 
-/// Datagrams there and back; returns how many came.
-async fn udp(drops: Drops) -> io::Result<u32> {
+async fn through_halves(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
+    let connect = async || TcpStream::connect("127.0.0.1:80").await;
+    let mut stream = drops.call(connect).await?;
+    let (mut reader, mut writer) = stream.split();
+    let mut rest = sent;
+    while !rest.is_empty() {
+        drops.call(async || writer.writable().await).await?;
+        let parts = [IoSlice::new(&rest[..1]), IoSlice::new(&rest[1..])];
+        let write = async || writer.write_vectored(&parts).await;
+        rest = &rest[drops.transfer(write).await?..];
+    }
+    drops.call(async || writer.shutdown().await).await?;
+    let mut echoed = Vec::new();
+    let mut buffer = [0; 1_000];
+    loop {
+        let ready = async || reader.ready(Interest::READABLE).await;
+        assert!(drops.call(ready).await?.is_readable());
+        drops.call(async || reader.peek(&mut [0; 9]).await).await?;
+        match drops
+            .transfer(async || reader.read(&mut buffer).await)
+            .await?
+        {
+            0 => return Ok(echoed),
+            len => echoed.extend_from_slice(&buffer[..len]),
+        }
+    }
+}
+
+/// Each kind of drops, with five seeds: what comes back is what was sent.
+fn assert_echoed(client: impl AsyncFn(Drops, &[u8]) -> io::Result<Vec<u8>>) {
+    let sent: Vec<u8> = (0..50_000_u32).map(|place| (place % 251) as u8).collect();
+    for drops in Drops::ALL {
+        for seed in 1..=5 {
+            let net = Net::new(seed);
+            net.loopback("rtt=10ms loss=2% rate=20Mbit/s");
+            let transfer = async || {
+                let bind = async || TcpListener::bind("127.0.0.1:80").await;
+                let listener = drops.call(bind).await?;
+                let server = tokio::task::spawn_local(echo(drops, listener));
+                let echoed = client(drops, &sent).await?;
+                server.await??;
+                io::Result::Ok(echoed)
+            };
+            let (done, _) = net.run_with(|| timeout(Duration::from_secs(600), transfer()));
+            let echoed = done.unwrap().expect("a wakeup was lost").unwrap();
+            assert!(echoed == sent, "{} bytes", echoed.len());
+        }
+    }
+}
+
+#[test]
+fn stream_whose_futures_are_dropped_loses_nothing() {
+    assert_echoed(through_stream);
+}
+
+#[test]
+fn owned_halves_whose_futures_are_dropped_lose_nothing() {
+    assert_echoed(through_owned_halves);
+}
+
+#[test]
+fn halves_whose_futures_are_dropped_lose_nothing() {
+    assert_echoed(through_halves);
+}
+
+/// Datagrams to and from a socket by every call; the number of those that came back.
+async fn through_datagrams(drops: Drops) -> io::Result<u32> {
     let near = drops
         .call(async || UdpSocket::bind("127.0.0.1:0").await)
         .await?;
     let far = UdpSocket::bind("127.0.0.1:0").await?;
-    drops
-        .call(async || near.connect(far.local_addr()?).await)
-        .await?;
+    let connect = async || near.connect(far.local_addr()?).await;
+    drops.call(connect).await?;
     let mut count = 0;
     for number in 0..50_u32 {
-        near.send(&number.to_be_bytes()).await?;
+        let octets = number.to_be_bytes();
+        drops.call(async || near.writable().await).await?;
+        drops.call(async || near.send(&octets).await).await?;
         let mut buffer = [0; 4];
         drops.call(async || far.readable().await).await?;
         drops
+            .call(async || far.ready(Interest::READABLE).await)
+            .await?;
+        drops
             .call(async || far.peek_from(&mut [0; 4]).await)
             .await?;
-        let (len, from) = drops
+        let from = drops.call(async || far.peek_sender().await).await?;
+        assert_eq!(from, near.local_addr()?);
+        let received = drops
             .call(async || far.recv_from(&mut buffer).await)
             .await?;
-        assert_eq!(buffer[..len], number.to_be_bytes());
+        assert_eq!((buffer, received), (octets, (4, from)));
         drops
             .call(async || far.send_to(&buffer, from).await)
             .await?;
+        drops.call(async || near.peek(&mut [0; 4]).await).await?;
         drops.call(async || near.recv(&mut buffer).await).await?;
-        count += u32::from(buffer == number.to_be_bytes());
+        assert_eq!(buffer, octets);
+        // And into buffers that grow.
+        let send = async || {
+            let try_send = || near.try_send(&octets);
+            near.async_io(Interest::WRITABLE, try_send).await
+        };
+        drops.call(send).await?;
+        let mut grown = Vec::new();
+        let receive = async || far.recv_buf_from(&mut grown).await;
+        drops.call(receive).await?;
+        far.send_to(&grown, from).await?;
+        grown.clear();
+        drops.call(async || near.recv_buf(&mut grown).await).await?;
+        far.send_to(&grown, from).await?;
+        let receive = async || {
+            let try_receive = || near.try_recv(&mut buffer);
+            near.async_io(Interest::READABLE, try_receive).await
+        };
+        assert_eq!(drops.call(receive).await?, 4);
+        count += u32::from(grown == octets);
     }
     Ok(count)
 }
 
 #[test]
-fn futures_dropped_at_any_poll_lose_nothing() {
-    let sent: Vec<u8> = (0..50_000_u32).map(|place| (place % 251) as u8).collect();
-    for (at_poll, times) in [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2)] {
-        for seed in 1..=5 {
-            let net = Net::new(seed);
-            net.loopback("rtt=10ms loss=2% rate=20Mbit/s");
-            let drops = Drops { at_poll, times };
-            let (done, _) = net.run_with(|| timeout(Duration::from_secs(600), tcp(drops, &sent)));
-            let echoed = done.unwrap().expect("a wakeup was lost").unwrap();
-            assert!(echoed == sent, "{} bytes", echoed.len());
-            let net = Net::new(seed);
-            net.loopback("rtt=10ms");
-            let (done, _) = net.run_with(|| timeout(Duration::from_secs(600), udp(drops)));
-            assert_eq!(done.unwrap().expect("a wakeup was lost").unwrap(), 50);
-        }
+fn datagram_socket_whose_futures_are_dropped_loses_nothing() {
+    for drops in Drops::ALL {
+        let net = Net::new(1);
+        net.loopback("rtt=10ms");
+        let transfer = || timeout(Duration::from_secs(600), through_datagrams(drops));
+        let (done, _) = net.run_with(transfer);
+        assert_eq!(done.unwrap().expect("a wakeup was lost").unwrap(), 50);
     }
 }
 
@@ -209,6 +358,8 @@ fn dropped_futures_leave_no_waker_and_take_no_other() {
         let near = TcpStream::connect("127.0.0.1:80").await.unwrap();
         let (far, _) = listener.accept().await.unwrap();
         let mut buffer = [0; 9];
+        // An accepted stream seems readable until then.
+        assert!(far.try_read(&mut buffer).is_err());
         // Fewer calls than tokio's budget, after which they would not reach the socket.
         for _ in 0..20 {
             poll_and_drop(&waker, far.readable());

@@ -1,11 +1,15 @@
 //! The interface of streams: halves, half-close, peek, readiness, options, cancellation.
 
+use std::future::poll_fn;
 use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, lookup_host, run};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::time::sleep;
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
 
 async fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -187,4 +191,136 @@ fn connection_over_ipv6_carries_bytes() {
     });
     net.link("client", "server", "rate=10Mbit/s rtt=10ms");
     net.run().unwrap();
+}
+
+/// Writes until that would block; returns the number of bytes.
+fn fill(stream: &TcpStream) -> usize {
+    let mut written = 0;
+    loop {
+        match stream.try_write(&[7; 100_000]) {
+            Ok(len) => written += len,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                return written;
+            }
+        }
+    }
+}
+
+/// Reads until that would block; returns the number of bytes.
+fn drain(stream: &TcpStream) -> usize {
+    let mut read = 0;
+    loop {
+        match stream.try_read(&mut [0; 100_000]) {
+            Ok(len) => read += len,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                return read;
+            }
+        }
+    }
+}
+
+/// Whether the future is ready at its first poll.
+async fn is_ready<F: Future>(future: F) -> bool {
+    let mut future = pin!(future);
+    poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
+}
+
+#[test]
+fn stream_seems_ready_until_an_operation_would_block() {
+    run(1, async {
+        let (mut near, mut far) = pair().await;
+        assert!(!is_ready(near.readable()).await);
+        assert!(is_ready(far.readable()).await);
+        assert_eq!(drain(&far), 0);
+        assert!(!is_ready(far.readable()).await);
+        near.write_all(b"ping").await.unwrap();
+        far.read_exact(&mut [0; 4]).await.unwrap();
+        assert!(is_ready(far.readable()).await);
+        assert_eq!(drain(&far), 0);
+        assert!(!is_ready(far.readable()).await);
+        near.write_all(b"ping").await.unwrap();
+        // Less than the buffer: no more is there.
+        assert_eq!(far.read(&mut [0; 5]).await.unwrap(), 4);
+        assert!(!is_ready(far.readable()).await);
+        while near.try_write(&[7; 1_000]).is_ok() {
+            assert!(is_ready(near.writable()).await);
+        }
+        assert!(!is_ready(near.writable()).await);
+    });
+}
+
+#[test]
+fn filled_stream_is_writable_once_it_was_drained() {
+    run(1, async {
+        let (near, far) = pair().await;
+        let written = fill(&near);
+        let mut writable = pin!(near.ready(Interest::WRITABLE));
+        assert!(!is_ready(writable.as_mut()).await);
+        let mut read = 0;
+        while read < written {
+            far.readable().await.unwrap();
+            read += drain(&far);
+        }
+        assert!(!writable.await.unwrap().is_write_closed());
+    });
+}
+
+#[test]
+fn operation_that_would_block_although_ready_waits_for_an_event() {
+    run(1, async {
+        let (mut near, far) = pair().await;
+        let begin = Instant::now();
+        let mut calls = 0;
+        let read = far.async_io(Interest::READABLE, || {
+            calls += 1;
+            far.try_read(&mut [0; 9])
+        });
+        let write = async {
+            sleep(Duration::from_secs(1)).await;
+            near.write_all(b"late").await
+        };
+        let (read, written) = tokio::join!(read, write);
+        assert_eq!(read.unwrap(), 4);
+        written.unwrap();
+        assert_eq!(calls, 2);
+        assert_eq!(begin.elapsed().as_secs(), 1);
+    });
+}
+
+#[test]
+fn task_that_only_yields_lets_packets_and_timers_come() {
+    run(1, async {
+        let (mut near, far) = pair().await;
+        let begin = Instant::now();
+        near.write_all(b"ping").await.unwrap();
+        let mut buffer = [0; 4];
+        while far.try_read(&mut buffer).is_err() {
+            yield_now().await;
+        }
+        // The loopback's delay, and not the next millisecond.
+        assert!(
+            begin.elapsed() < Duration::from_millis(1),
+            "{:?}",
+            begin.elapsed()
+        );
+        let timer = tokio::spawn(sleep(Duration::from_millis(3)));
+        while !timer.is_finished() {
+            yield_now().await;
+        }
+        assert_eq!(begin.elapsed().as_millis(), 3);
+        let (sender, mut receiver) = tokio::sync::oneshot::channel();
+        let reader = tokio::spawn(async move {
+            while far.try_read(&mut buffer).is_err() {
+                yield_now().await;
+            }
+            sender.send(()).unwrap();
+        });
+        near.write_all(b"pong").await.unwrap();
+        while receiver.try_recv().is_err() {
+            yield_now().await;
+        }
+        reader.await.unwrap();
+    });
 }

@@ -5,10 +5,11 @@
 //! their paths have a delay only. gigatcp-net runs with the same delay, and with a bottleneck.
 //! Then idle connections, and a million connections one after the other.
 //!
-//! Each run is a process of its own: `costs` runs all of them, `costs NAME KIND` one.
+//! Each run is a process of its own: `costs` runs all of them, `costs NAME KIND` one. It fails if
+//! one of gigatcp-net exceeds its limit.
 
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use gigatcp_net::{Net, TcpListener, TcpStream};
@@ -16,6 +17,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const BULK: usize = 1_000_000_000;
 const REQUESTS: u32 = 20_000;
+
+/// Maximum CPU time of a gigabyte at 1 Gbit/s and 100 ms, in seconds.
+const MAX_BULK: f64 = 5.0;
+
+/// Maximum CPU time of a request and its response, in microseconds.
+const MAX_REQUEST: f64 = 30.0;
+
+/// Maximum memory of 1,000 hosts with 10,000 idle connections, in MB.
+const MAX_IDLE: f64 = 100.0;
+
+/// Maximum growth of memory between the tenth part and all of many connections, in MB.
+const MAX_GROWTH: f64 = 1.0;
 
 /// A server that sends a gigabyte to the first client, or answers its requests; and the client.
 macro_rules! programs {
@@ -150,7 +163,10 @@ fn idle() {
     let (done, _) = net.run_with(|| async {
         tokio::time::sleep(Duration::from_secs(60)).await;
         let (memory, time) = (resident() - before, cpu().as_secs_f64());
-        println!("1,000 hosts with 10,000 idle connections: {memory:.1} MB more, {time:.2} s CPU");
+        println!(
+            "1,000 hosts with 10,000 idle connections: {memory:.1} MB more{}, {time:.2} s CPU",
+            limit(memory, MAX_IDLE, "MB")
+        );
     });
     done.expect("no error");
 }
@@ -179,15 +195,18 @@ fn short(is_analyzed: bool) {
             stream.read_to_string(&mut text).await?;
             assert_eq!(text, "hello");
             if [COUNT / 100, COUNT / 10, COUNT / 2, COUNT].contains(&number) {
-                memory.push(format!("{:.1}", resident()));
+                memory.push(resident());
             }
         }
         let analysis = if is_analyzed { "with" } else { "without" };
+        let growth = memory[3] - memory[1];
+        let printed: Vec<_> = memory.iter().map(|memory| format!("{memory:.1}")).collect();
         println!(
             "{COUNT} connections, {analysis} analysis: {:.1} us CPU each; {} MB resident after \
-             1 %, 10 %, half and all",
+             1 %, 10 %, half and all; the last 90 % add {growth:.1} MB{}",
             cpu().as_secs_f64() * 1e6 / f64::from(COUNT),
-            memory.join(", ")
+            printed.join(", "),
+            limit(growth, MAX_GROWTH, "MB")
         );
         io::Result::Ok(())
     });
@@ -204,6 +223,12 @@ const RUNS: [&str; 4] = [
     "turmoil 0.7",
 ];
 
+/// A limit in parentheses, and whether it is exceeded.
+fn limit(value: f64, limit: f64, unit: &str) -> String {
+    let exceeded = if value > limit { ": EXCEEDED" } else { "" };
+    format!(" (limit {limit} {unit}{exceeded})")
+}
+
 fn compare(name: &str, kind: &str) {
     let is_bulk = kind != "requests";
     // Half of an RTT of 100 ms, or of 1 ms.
@@ -215,35 +240,49 @@ fn compare(name: &str, kind: &str) {
         "gigatcp-net" => gigatcp(is_bulk, &rtt),
         _ => gigatcp(is_bulk, &format!("{rtt} rate=1Gbit/s queue=1bdp")),
     };
-    let cost = if is_bulk {
-        format!("{:.2} s", cpu().as_secs_f64())
-    } else {
-        format!("{:.1} us", cpu().as_secs_f64() * 1e6 / f64::from(REQUESTS))
+    let time = cpu().as_secs_f64();
+    let request = time * 1e6 / f64::from(REQUESTS);
+    let cost = match (name, kind) {
+        ("gigatcp-net, 1 Gbit/s", "bulk") => format!("{time:.2} s{}", limit(time, MAX_BULK, "s")),
+        ("gigatcp-net, 1 Gbit/s" | "gigatcp-net", "requests") => {
+            format!("{request:.1} us{}", limit(request, MAX_REQUEST, "us"))
+        }
+        (_, "requests") => format!("{request:.1} us"),
+        _ => format!("{time:.2} s"),
     };
     println!("| {name} | {cost} | {:.1} s |", elapsed.as_secs_f64());
 }
 
-fn main() {
+fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [name, kind] = &words[..] {
-        return match kind.as_str() {
+        match kind.as_str() {
             "idle" => idle(),
             "short" => short(name == "analyzed"),
             _ => compare(name, kind),
-        };
+        }
+        return ExitCode::SUCCESS;
     }
     let program = std::env::current_exe().expect("the path of this program");
-    let run = |name: &str, kind: &str| {
+    let mut is_within_limits = true;
+    let mut run = |name: &str, kind: &str| {
         let ran = Command::new(&program)
             .args([name, kind])
             .stderr(Stdio::piped())
             .output();
         match ran {
-            Ok(ran) if ran.status.success() => print!("{}", String::from_utf8_lossy(&ran.stdout)),
+            Ok(ran) if ran.status.success() => {
+                let text = String::from_utf8_lossy(&ran.stdout);
+                is_within_limits &= !text.contains("EXCEEDED");
+                print!("{text}");
+            }
             Ok(ran) if String::from_utf8_lossy(&ran.stderr).contains("TimedOut") => {
                 println!("| {name} | its connection times out | |");
             }
-            _ => println!("| {name} | failed | |"),
+            _ => {
+                is_within_limits = false;
+                println!("| {name} | failed | |");
+            }
         }
     };
     for (kind, title) in [
@@ -258,4 +297,9 @@ fn main() {
     run("gigatcp-net", "idle");
     run("plain", "short");
     run("analyzed", "short");
+    if is_within_limits {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
