@@ -70,8 +70,9 @@ pub enum Counting {
     /// Appropriate byte counting, RFC 3465, with the limit L in segments per acknowledgment. After
     /// a timeout L is 1.
     Bytes {
-        /// L of RFC 3465 section 2.2, at most 2 there. Larger values mean "all acknowledged
-        /// segments", as in Linux since 3.x.
+        /// L of RFC 3465 section 2.2, at most 2 there.
         limit: u32,
     },
+    /// All that is acknowledged, after a timeout too, as in Linux since 3.x.
+    All,
 }

@@ -233,7 +233,9 @@ impl Cubic {
         }
         let segments_acked = match self.opening.counting() {
             Counting::PerAck => 1.0,
-            Counting::Bytes { .. } => ack.acked.as_u64() as f64 / f64::from(self.smss),
+            Counting::Bytes { .. } | Counting::All => {
+                ack.acked.as_u64() as f64 / f64::from(self.smss)
+            }
         };
         let per_window = segments_acked / self.cwnd;
         let alpha = if stage.w_est < self.cwnd_prior {

@@ -25,12 +25,10 @@
 //! and so does this file. With an RTT below 31 ms, growth of an unchanged window is therefore
 //! recalculated only every few RTTs.
 //!
-//! Other differences from the kernel. Undo restores the
-//! whole state; the kernel leaves the plateau where the loss had put it and starts a new stage
-//! there. The window is reduced in one step, and the engine limits what leaves. A timeout leaves
-//! one segment, and until ssthresh each ACK then counts for one (RFC 3465 section 2.3); the
-//! kernel counts all that it covers. Arithmetic does not wrap. Neither that kernel nor this file
-//! has ABE.
+//! Other differences from the kernel. Undo restores the whole state; the kernel leaves the plateau
+//! where the loss had put it and starts a new stage there. The window is reduced in one step, and
+//! the engine limits what leaves. A timeout leaves one segment. Arithmetic does not wrap. Neither
+//! that kernel nor this file has ABE.
 
 #[cfg(test)]
 mod reference;

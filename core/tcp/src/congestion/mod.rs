@@ -142,6 +142,9 @@ pub struct Config {
     pub fast_convergence: bool,
     /// ECN reduces the window less than a loss (ABE, RFC 8511).
     pub abe: bool,
+    /// Whether a timeout in a window already reduced keeps ssthresh, for a control without a rule
+    /// of its own.
+    pub reduces_cwnd: bool,
     /// Tick of the clock of a Linux kernel, in whole milliseconds. Its CUBIC counts in ticks.
     pub kernel_tick: Duration,
 }
@@ -161,6 +164,7 @@ impl Default for Config {
             paced: false,
             fast_convergence: true,
             abe: false,
+            reduces_cwnd: false,
             kernel_tick: Duration::from_millis(1),
         }
     }

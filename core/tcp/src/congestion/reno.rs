@@ -41,6 +41,8 @@ pub struct Reno {
     gate: Gate,
     /// Value of [`Config::abe`].
     abe: bool,
+    /// Value of [`Config::reduces_cwnd`].
+    reduces_cwnd: bool,
     /// State before the last congestion event.
     saved: Option<Saved>,
 }
@@ -61,6 +63,7 @@ impl Reno {
             opening: SlowStartState::new(config),
             gate: Gate::default(),
             abe: config.abe,
+            reduces_cwnd: config.reduces_cwnd,
             saved: None,
         }
     }
@@ -71,7 +74,7 @@ impl Reno {
             .bytes_acked
             .saturating_add(match self.opening.counting() {
                 Counting::PerAck => self.smss,
-                Counting::Bytes { .. } => acked,
+                Counting::Bytes { .. } | Counting::All => acked,
             });
         if self.bytes_acked >= self.cwnd {
             // At most one SMSS per ACK, even if the ACK covers two windows.
@@ -93,10 +96,13 @@ impl Reno {
             ssthresh: self.ssthresh,
             bytes_acked: self.bytes_acked,
         });
+        let keeps_ssthresh = self.reduces_cwnd && self.gate.is_reducing();
         self.gate.on_congestion(kind);
         self.opening.on_congestion(kind);
         let least = 2 * self.smss;
-        self.ssthresh = reduced.max(least);
+        if kind != CongestionKind::Timeout || !keeps_ssthresh {
+            self.ssthresh = reduced.max(least);
+        }
         self.bytes_acked = 0;
         self.cwnd = match kind {
             CongestionKind::Timeout => self.smss,

@@ -14,9 +14,8 @@ pub struct Ack {
     pub now: Instant,
     /// Octets that may grow the window: N of RFC 5681 eq. (2).
     ///
-    /// These are the octets newly acknowledged cumulatively, with `growth_by_delivery` without
-    /// those already known as delivered. Zero while the minimum window is held (RFC 3168 section
-    /// 6.1.2).
+    /// These are the octets newly acknowledged cumulatively, with `growth_by_delivery` those newly
+    /// known to be delivered. Zero while the minimum window is held (RFC 3168 section 6.1.2).
     pub acked: Bytes,
     /// Octets newly SACKed.
     pub sacked: Bytes,

@@ -274,7 +274,7 @@ impl<L: Law> Controller for Windowed<L> {
             self.opening.on_leaving(ack.now);
             let acked = match self.opening.counting() {
                 Counting::PerAck => self.window.smss,
-                Counting::Bytes { .. } => ack.acked.as_u64(),
+                Counting::Bytes { .. } | Counting::All => ack.acked.as_u64(),
             };
             self.law.grow_avoidance(&mut self.window, ack, acked);
         }

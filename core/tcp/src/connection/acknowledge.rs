@@ -256,20 +256,26 @@ impl<P: Payload> Connection<P> {
         self.on_fin_acknowledged(now);
     }
 
-    /// Returns the acknowledged octets that may open the window. These are all of them (RFC 3465
-    /// section 2.1), or only those not known to have arrived before.
+    /// Returns the octets that may open the window. These are all that are acknowledged (RFC 3465
+    /// section 2.1), or all that are newly known to be delivered (Linux `tcp_may_raise_cwnd`): of
+    /// an ACK that only reports data above a gap, once that was seen to overtake more than
+    /// `DupThresh` segments.
     #[inline]
     fn opening_octets(&self, revealed: &Revealed, credit: u64) -> u64 {
-        if !self.transport.profile.congestion.growth_by_delivery || revealed.acked == 0 {
+        if !self.transport.profile.congestion.growth_by_delivery {
             return revealed.acked;
         }
-        // Without SACK, each duplicate acknowledgment stood for a segment.
-        let known = if self.handshake.sack {
-            revealed.acked_after_sack
+        let smss = u64::from(self.smss);
+        if !self.handshake.sack {
+            // Each duplicate acknowledgment stood for a segment.
+            return revealed.acked - credit.min(revealed.acked.saturating_sub(smss));
+        }
+        let usual = u64::from(self.transport.profile.recovery.dup_thresh) * smss;
+        if revealed.acked > 0 || self.rack.reordering_extent() > usual {
+            revealed.delivered()
         } else {
-            credit.min(revealed.acked.saturating_sub(u64::from(self.smss)))
-        };
-        revealed.acked - known
+            0
+        }
     }
 
     fn advance_una(&mut self, ack: u64, revealed: &mut Revealed) {

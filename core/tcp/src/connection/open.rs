@@ -399,6 +399,7 @@ pub(super) fn control_of(transport: &TransportConfig, smss: u32) -> congestion::
         counting: profile.congestion.counting,
         fast_convergence: profile.congestion.fast_convergence,
         abe: profile.congestion.abe,
+        reduces_cwnd: profile.congestion.reduces_cwnd,
         kernel_tick: profile.congestion.kernel_tick,
         ..congestion::Config::default()
     }

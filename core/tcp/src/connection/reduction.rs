@@ -42,6 +42,9 @@ impl<P: Payload> Connection<P> {
     /// than it had proved to carry.
     pub(super) fn flight_size_at_congestion(&self, acked: u64, limited_transmit: u64) -> u64 {
         let cwnd = self.congestion.cwnd().as_u64();
+        if self.transport.profile.congestion.reduces_cwnd {
+            return cwnd;
+        }
         let left = self.snd.flight_size().saturating_sub(limited_transmit);
         let flight_size = left.max((left + acked).min(cwnd));
         if self.waits_fill_the_window() {

@@ -127,10 +127,13 @@ impl<P: Payload> Connection<P> {
         self.timers.early_at = Instant::FAR_FUTURE;
         // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor with a retransmission
         // already in flight.
-        if self.transport.profile.recovery.frto
-            && !again
-            && !matches!(from, Phase::Recovery | Phase::Loss)
-        {
+        let recovery = &self.transport.profile.recovery;
+        let is_tested = if again {
+            recovery.frto_again
+        } else {
+            !matches!(from, Phase::Recovery | Phase::Loss)
+        };
+        if recovery.frto && is_tested {
             self.frto.begin(self.snd.nxt);
         } else {
             self.frto.reset();

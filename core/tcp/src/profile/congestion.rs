@@ -50,10 +50,14 @@ pub struct Congestion {
     /// 4.1 calls it validated (Linux `tcp_is_cwnd_limited`). Without, it grows only if all of it
     /// was used.
     pub half_used_opens: bool,
-    /// The window grows by what an ACK newly reports as delivered (Linux). Octets that SACK has
-    /// reported before do not count again. Without, all that is acknowledged counts (RFC 3465
-    /// section 2.1).
+    /// The window grows by what an ACK newly reports as delivered, by SACK too (Linux). Octets that
+    /// SACK has reported before do not count again. Without, all that is acknowledged counts (RFC
+    /// 3465 section 2.1).
     pub growth_by_delivery: bool,
+    /// Congestion takes its share of cwnd, and a timeout in a window already reduced keeps ssthresh
+    /// (Linux `tcp_enter_loss`). RFC 5681 section 3.1 has the flight in place of cwnd, and no such
+    /// exception.
+    pub reduces_cwnd: bool,
     /// Congestion window validation, RFC 7661, in place of `idle_restart`. Recent use of the
     /// window determines whether it may grow, its reduction on congestion, and how long an unused
     /// window is kept. Without, a window grows only when it was full, as in Linux.

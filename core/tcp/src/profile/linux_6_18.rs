@@ -15,7 +15,7 @@ use super::{
     Opening, Options, Pacing, PathMtu, Profile, Recovery, ReduceAgain, Segments, Timer,
 };
 use crate::ecn::EcnOption;
-use crate::window_growth::SlowStart;
+use crate::window_growth::{Counting, SlowStart};
 
 impl Profile {
     /// Linux 6.18.
@@ -80,6 +80,8 @@ impl Profile {
             tlp_slack: Duration::from_millis(2),
             // Measured.
             dsack_of_syn: true,
+            // RFC 5682 without its exception of repeated timeouts (`tcp_enter_loss`).
+            frto_again: true,
             // Measured: no second reduction within a fast recovery.
             reduce_again: ReduceAgain::WithoutPrr,
             ..Self::MODERN.recovery
@@ -91,7 +93,10 @@ impl Profile {
             initial_window: InitialWindow::Segments(10),
             // HyStart belongs to CUBIC (`cubic-linux`); Reno and all others have none (measured).
             slow_start: SlowStart::Standard,
+            // Linux counts all that an ACK covers, also after a timeout.
+            counting: Counting::All,
             growth_by_delivery: true,
+            reduces_cwnd: true,
             // No control of Linux has RFC 8511.
             abe: false,
             // `CONFIG_HZ` of the measured kernel, 250. Distributions also have 1000.

@@ -115,6 +115,7 @@ impl Profile {
             prr: Some(PrrRule::SafeAck),
             reduce_again: ReduceAgain::Always,
             frto: true,
+            frto_again: false,
             eifel: true,
         },
         congestion: Congestion {
@@ -125,6 +126,7 @@ impl Profile {
             idle_restart: true,
             half_used_opens: true,
             growth_by_delivery: false,
+            reduces_cwnd: false,
             cwnd_validation: false,
             fast_convergence: true,
             abe: true,

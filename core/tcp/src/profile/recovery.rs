@@ -52,6 +52,9 @@ pub struct Recovery {
     pub reduce_again: ReduceAgain,
     /// Detection of spurious timeouts by the ACKs that follow, RFC 5682.
     pub frto: bool,
+    /// The test also follows a repeated timeout of the same segment (Linux). RFC 5682 section 2.1
+    /// excludes these.
+    pub frto_again: bool,
     /// Detection of spurious recovery by timestamps, RFC 3522 (needs `timestamps`). After a
     /// spurious timeout the timer is more careful, RFC 4015.
     pub eifel: bool,

@@ -243,15 +243,18 @@ pub const SETTINGS: &[Setting] = &[
     switch!(timer.rtt_from_sack),
     setting!(
         "byte_counting" => congestion.counting,
-        "false, true (as many as acknowledged), or the limit L in segments from 1 to 100",
+        "false, true (as many as acknowledged, but one segment after a timeout), \"always\" (as \
+         many as acknowledged), or the limit L in segments from 1 to 100",
         |counting| match counting {
             Counting::PerAck => "false".to_string(),
             Counting::Bytes { limit: u32::MAX } => "true".to_string(),
             Counting::Bytes { limit } => limit.to_string(),
+            Counting::All => "always".to_string(),
         },
         {
             Value::Switch(false) => Counting::PerAck,
             Value::Switch(true) => Counting::Bytes { limit: u32::MAX },
+            Value::Word("always") => Counting::All,
             Value::Count(limit @ 1..=100) => Counting::Bytes { limit },
         }
     ),
@@ -331,6 +334,7 @@ pub const SETTINGS: &[Setting] = &[
     word!("reduce_again" => recovery.reduce_again: ReduceAgain,
         "one of \"never\", \"without-prr\", \"always\""),
     switch!(recovery.frto),
+    switch!(recovery.frto_again),
     switch!(recovery.eifel),
     time!(options.paws_tolerance, 0 s ..= 200 ms),
     time!(recovery.tlp_slack, 0 s ..= 1 s),
@@ -343,6 +347,7 @@ pub const SETTINGS: &[Setting] = &[
     count!(congestion.quick_start, 0..=15),
     switch!(congestion.half_used_opens),
     switch!(congestion.growth_by_delivery),
+    switch!(congestion.reduces_cwnd),
     switch!(congestion.cwnd_validation),
     // Explicit congestion notification.
     word!("ecn" => ecn.mode: EcnMode,

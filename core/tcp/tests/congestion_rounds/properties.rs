@@ -132,6 +132,7 @@ fn config() -> impl Strategy<Value = Config> {
     ];
     let counting = prop_oneof![
         Just(Counting::PerAck),
+        Just(Counting::All),
         any::<u32>().prop_map(|limit| Counting::Bytes { limit }),
     ];
     let ssthresh = prop::option::of(prop_oneof![0..500_u32, Just(u32::MAX)]);
@@ -149,6 +150,7 @@ fn config() -> impl Strategy<Value = Config> {
             paced: switches.0,
             fast_convergence: switches.1,
             abe: switches.2,
+            reduces_cwnd: false,
             kernel_tick: Duration::from_millis(1),
         },
     )

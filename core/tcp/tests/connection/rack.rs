@@ -154,6 +154,25 @@ fn a_retransmission_that_is_lost_too_reduces_the_window_a_second_time() {
 }
 
 #[test]
+fn with_reduces_cwnd_a_loss_halves_cwnd_and_a_timeout_in_recovery_keeps_ssthresh() {
+    let ssthresh = |reduces_cwnd| {
+        let mut config = rack();
+        config.transport_mut().profile.congestion.reduces_cwnd = reduces_cwnd;
+        // Six segments in a window of ten.
+        let mut t = a_round_trip_after(&config, 6000);
+        t.inject(". 1:1(0) ack 1 <sack 1001:6001>");
+        t.leaving();
+        let after_loss = t.ssthresh();
+        t.wait_ms(250);
+        t.leaving();
+        assert_eq!((t.tcp.info().phase, t.cwnd()), (Phase::Loss, 1.0));
+        [after_loss, t.ssthresh()]
+    };
+    assert_eq!(ssthresh(true), [5.0, 5.0]);
+    assert_eq!(ssthresh(false), [3.0, 2.0]);
+}
+
+#[test]
 fn after_a_timeout_a_lost_retransmission_begins_a_fast_recovery() {
     // RFC 5681 section 4.3.
     let mut config = rack();

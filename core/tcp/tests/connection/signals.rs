@@ -199,6 +199,28 @@ fn what_is_delivered_is_told_in_full_and_apart_from_what_may_open_the_window() {
     // The first segment is lost.
     assert_eq!(acks[0].in_flight, Bytes::new(6000));
     assert_eq!(acks[1].in_flight, Bytes::new(5000));
+    t.leaving();
+    // What an advancing ACK reports above a gap counts too.
+    t.inject(". 1:1(0) ack 6001 <sack 8001:9001>");
+    assert_eq!(octets(&self::acks(&told())[0]), [2000, 2000, 7001]);
+    t.leaving();
+}
+
+#[test]
+fn after_long_reordering_data_above_a_gap_may_open_the_window() {
+    let mut config = rack();
+    config.transport_mut().profile.congestion.growth_by_delivery = true;
+    let mut t = established(&listening(config));
+    t.write(10_000);
+    t.leaving();
+    t.wait_ms(100);
+    // Four segments overtake the first, which arrives before it is given up.
+    t.inject(". 1:1(0) ack 1 <sack 4001:5001>");
+    t.inject(". 1:1(0) ack 1001 <sack 4001:5001>");
+    told();
+    t.inject(". 1:1(0) ack 1001 <sack 4001:6001>");
+    t.leaving();
+    assert_eq!(acks(&told())[0].acked, Bytes::new(1000));
 }
 
 #[test]
@@ -226,7 +248,16 @@ fn a_retransmission_that_is_delivered_makes_a_rate_sample_and_no_round_trip() {
 
 #[test]
 fn a_departure_after_silence_is_alone_in_flight_and_limited_by_the_application() {
-    let mut t = Script::established(&listening(with(|p| p.options.window_scaling = true)));
+    for counts_packets in [false, true] {
+        assert_departure_after_silence(&listening(with(|p| {
+            p.options.window_scaling = true;
+            p.buffers.truesize = counts_packets;
+        })));
+    }
+}
+
+fn assert_departure_after_silence(config: &ConnectionConfig) {
+    let mut t = Script::established(config);
     t.write(20_000);
     assert_eq!(t.leaving().len(), 10);
     let limited = |told: &[Told]| -> Vec<(u64, bool)> {

@@ -122,6 +122,19 @@ fn a_repeated_timeout_is_not_tested() {
 }
 
 #[test]
+fn a_repeated_timeout_is_tested_with_frto_again() {
+    for sack in [false, true] {
+        let mut config = frto(sack);
+        config.transport_mut().profile.recovery.frto_again = true;
+        let mut t = timed_out(&config);
+        t.wait_ms(400);
+        t.expect(". 1:1001(1000) ack 1");
+        t.inject(". 1:1(0) ack 1001");
+        t.expect_all(segments(10..12, 1));
+    }
+}
+
+#[test]
 fn nothing_comes_back_after_the_new_segments_and_the_timer_ends_the_test() {
     let mut t = timed_out(&frto(false));
     t.inject(". 1:1(0) ack 1001");

@@ -193,6 +193,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "prr" if draw.chance(50) => {
             SettingValue::Word(draw.pick(&["rfc9937", "rfc6937-crb", "rfc6937-ssrb"]))
         }
+        "byte_counting" if draw.chance(30) => SettingValue::Word("always"),
         "option_layout" => SettingValue::Word(draw.pick(&["linux", "freebsd"])),
         "ignored_request" => SettingValue::Word(draw.pick(&["repeat", "experiment", "abstain"])),
         "reduce_again" => SettingValue::Word(draw.pick(&["never", "without-prr", "always"])),

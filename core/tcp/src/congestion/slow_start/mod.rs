@@ -5,7 +5,8 @@
 //!
 //! * per ACK: SMSS, however large N is (RFC 2581 section 3.1);
 //! * by bytes: min(N, L·SMSS), RFC 5681 section 3.1 eq. (2) with the limit L of RFC 3465 section
-//!   2.2; L is 1 in the slow start that follows a timeout (RFC 3465 section 2.3).
+//!   2.2; L is 1 in the slow start that follows a timeout (RFC 3465 section 2.3);
+//! * without a limit: N.
 //!
 //! Variants that grow more carefully, or end before a queue overflows, have one file each
 //! ([`SlowStart`] names them): `limited`, `hystart`, `hystart_plus_plus`, `search`. If one finds
@@ -194,6 +195,7 @@ impl SlowStartState {
             Counting::PerAck => self.smss,
             Counting::Bytes { .. } if self.after_timeout => acked.min(self.smss),
             Counting::Bytes { limit } => acked.min(self.octets(limit)),
+            Counting::All => acked,
         }
     }
 
@@ -300,6 +302,9 @@ mod tests {
             bytes.on_leaving(Instant::ZERO);
             assert_eq!(growth(&mut bytes, SMSS, 8 * SMSS), 8 * SMSS);
         }
+        let mut all = opening(SlowStart::Standard, Counting::All);
+        all.on_congestion(CongestionKind::Timeout);
+        assert_eq!(growth(&mut all, SMSS, 8 * SMSS), 8 * SMSS);
     }
 
     #[test]
