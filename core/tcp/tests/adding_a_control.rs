@@ -14,7 +14,7 @@ use gigatcp_tcp::congestion::{
     Ack, Config, Congestion, CongestionKind, Controller, Counting, Entry, Family, SlowStart,
     WindowBounds,
 };
-use gigatcp_tcp::events::{CwndCause, Event, EventMask, Phase};
+use gigatcp_tcp::events::{self, CwndCause, Event, EventMask, Phase};
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, Profile, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
