@@ -10,11 +10,11 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::FastOpenCookie;
 use gigatcp_wire::{Payload, Segment, SeqNumber};
 
+#[cfg(feature = "authentication")]
 use crate::authentication::{KeyError, Keys, MasterKey};
 use crate::connection::{Connection, Predecessor};
 #[cfg(any(feature = "authentication", feature = "fast-open"))]
 use crate::connection::{ConnectionConfig, Received};
-#[cfg(feature = "authentication")]
 use crate::events::{Limit, Phase};
 #[cfg(feature = "fast-open")]
 use crate::fast_open::{FastOpenOffer, FastOpenOutcome};
