@@ -14,8 +14,8 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// Returns the command of one of these programs in a text: the first line with a prompt, or the
-    /// first line, that runs it.
+    /// Finds the command of one of these programs: in the first line with a prompt, or the first line,
+    /// that runs it.
     pub(super) fn read(text: &str, programs: &[&str]) -> Option<Self> {
         let lines = text.lines().enumerate().take(100);
         let mut runs = lines.filter_map(|(index, line)| {
@@ -49,11 +49,14 @@ impl Command {
             } else {
                 value(index, "-b", &["--bitrate", "--bandwidth"])
             };
-            if let Some(rate) = rate.and_then(bits) {
+            // nuttcp counts a rate without a suffix in kbit/s, iperf in bit/s.
+            let unit = if is_nuttcp { 1e3 } else { 1.0 };
+            if let Some(rate) = rate.and_then(|rate| bits(rate, unit)) {
                 command.target = Some(rate).filter(|rate| *rate > 0.0);
             }
             if *word == "--fq-rate" || word.starts_with("--fq-rate=") {
-                let rate = value(index, "--fq-rate", &["--fq-rate"]).and_then(bits);
+                let rate =
+                    value(index, "--fq-rate", &["--fq-rate"]).and_then(|rate| bits(rate, 1.0));
                 command.pacing = rate.map(|rate| Rate::from_bps(rate as u64));
             }
             command.sets_buffers |= value(index, "-w", &["--window"]).is_some();
@@ -62,14 +65,14 @@ impl Command {
     }
 }
 
-/// Reads a rate as testers do: `10m`, `1.5G`, `500K` bit/s.
-fn bits(text: &str) -> Option<f64> {
+/// Reads a rate as testers do: `10m`, `1.5G`, `500K` bit/s, without a suffix in that unit.
+fn bits(text: &str, unit: f64) -> Option<f64> {
     let end = text
         .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
         .unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     let factor = match text[end..].to_ascii_lowercase().as_str() {
-        "" => 1.0,
+        "" => unit,
         "k" => 1e3,
         "m" => 1e6,
         "g" => 1e9,
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_user_asked_for_is_read_after_a_prompt() {
+    fn command_after_a_prompt_has_rate_pacing_and_buffers() {
         let of = |text| Command::read(text, &["iperf3", "iperf", "nuttcp"]);
         let target = |text| of(text).and_then(|command: Command| command.target);
         assert_eq!(target("$ iperf3 -c h -b 5M -t 10\n"), Some(5e6));
@@ -93,6 +96,7 @@ mod tests {
         );
         assert_eq!(target("# /usr/bin/iperf3 --bitrate=1.5G -c h"), Some(1.5e9));
         assert_eq!(target("iperf -c h -b500K"), Some(5e5));
+        assert_eq!(target("$ nuttcp -R50000 192.0.2.1"), Some(50e6));
         assert_eq!(target("$ iperf3 -c h -R"), None);
         assert!(of("$ iperf3 -c h -w 64K").is_some_and(|command| command.sets_buffers));
         let pacing = of("$ iperf3 -c h --fq-rate 20M").and_then(|command| command.pacing);

@@ -7,7 +7,9 @@
 /// A connection that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailedConnection {
-    /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy` or `closed`.
+    /// Program that says so.
+    pub program: &'static str,
+    /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy`, `silent` or `closed`.
     pub outcome: &'static str,
     /// What happened, in a sentence.
     pub sentence: &'static str,
@@ -29,7 +31,7 @@ struct Kind {
 const MAX_LINE: usize = 200;
 
 /// The first that fits decides.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 8] = [
     Kind {
         words: &["server is busy running a test"],
         outcome: "busy",
@@ -48,17 +50,35 @@ const KINDS: [Kind; 6] = [
         fix: "check the name and the resolver (getent hosts NAME), or give the address",
     },
     Kind {
-        words: &["connection refused", "couldn't connect to server"],
+        words: &["connection refused"],
         outcome: "refused",
         sentence: "The connection was refused: the host answered with a reset.",
         fix: "start the server, and check its port and address (ss -ltn there): nothing listens, or a \
               firewall rejects the connection",
     },
     Kind {
+        words: &["couldn't connect to server", "could not connect to server"],
+        outcome: "refused",
+        sentence: "The connection failed with an answer: refused by a reset, or unreachable.",
+        fix: "curl -v prints which; check that the server listens on that port and address (ss -ltn \
+              there), and the route (ip route get ADDRESS)",
+    },
+    Kind {
         words: &["unreachable", "no route to host"],
         outcome: "unreachable",
         sentence: "The host is unreachable: this host has no route, or a router or neighbor said so.",
         fix: "look at the route (ip route get ADDRESS) and whether the address answers (ip neigh, ping)",
+    },
+    Kind {
+        words: &[
+            "write failed: connection timed out",
+            "read failed: connection timed out",
+            "operation timed out",
+        ],
+        outcome: "silent",
+        sentence: "An open connection went silent: nothing came back until the sender gave up.",
+        fix: "look for what forgot the connection or went away: a firewall or NAT with a short timeout, \
+              a route, the peer itself",
     },
     Kind {
         words: &["timed out", "timeout was reached", "ncat: timeout"],
@@ -82,38 +102,44 @@ const KINDS: [Kind; 6] = [
 ];
 
 impl FailedConnection {
-    /// Returns the failure that a text tells of, if any.
+    /// Finds the failure that the output of a program tells of: its last line that names one.
     pub(super) fn read(text: &str) -> Option<Self> {
-        let lines = text.lines().filter(|line| is_error(line));
-        lines.rev().find_map(Self::of_line)
+        text.lines()
+            .rev()
+            .find_map(|line| Self::of_line(line, program(line)?))
     }
 
-    /// Returns the failure of a connection whose SYN `ss` shows without an answer for a second: it
-    /// was sent more than once.
+    /// Finds a connection whose SYN `ss` shows without an answer although it was sent again.
     pub(super) fn in_ss(text: &str) -> Option<Self> {
         let lines: Vec<&str> = text.lines().collect();
         let is_opening = |line: &&str| line.trim_start().starts_with("SYN-SENT");
         let last = lines.iter().rposition(is_opening)?;
+        let peer = lines[last].split_whitespace().nth(4)?;
+        let is_open_later = lines[last + 1..].iter().any(|line| {
+            line.trim_start().starts_with("ESTAB")
+                && line.split_whitespace().any(|word| word == peer)
+        });
         let counters = lines[last..].iter().take(2);
         let mut words = counters.flat_map(|line| line.split_whitespace());
         let sent = words.find_map(|word| word.strip_prefix("segs_out:"))?;
         let is_again = sent.parse::<u64>().is_ok_and(|sent| sent > 1);
         let kind = KINDS.iter().find(|kind| kind.outcome == "never-answered")?;
-        is_again.then(|| kind.of(lines[last]))
+        (is_again && !is_open_later).then(|| kind.of(lines[last], "ss"))
     }
 
-    /// Returns the failure that an error names.
-    pub(super) fn of_line(line: &str) -> Option<Self> {
+    /// The failure that an error of a program names.
+    pub(super) fn of_line(line: &str, program: &'static str) -> Option<Self> {
         let said = line.to_lowercase();
-        let kinds = &mut KINDS.iter();
+        let mut kinds = KINDS.iter();
         let kind = kinds.find(|kind| kind.words.iter().any(|word| said.contains(word)))?;
-        Some(kind.of(line))
+        Some(kind.of(line, program))
     }
 }
 
 impl Kind {
-    fn of(&self, line: &str) -> FailedConnection {
+    fn of(&self, line: &str, program: &'static str) -> FailedConnection {
         FailedConnection {
+            program,
             outcome: self.outcome,
             sentence: self.sentence,
             fix: self.fix,
@@ -122,21 +148,23 @@ impl Kind {
     }
 }
 
-/// Whether a program prints such a line if it fails: not a log of something else.
-fn is_error(line: &str) -> bool {
-    const BEGINS: [&str; 7] = [
-        "iperf3: ",
-        "iperf: ",
-        "nuttcp",
-        "ncat: ",
-        "curl: ",
-        "wget: ",
-        "connect failed",
+/// The program that prints such a line if it fails; `None` for a line of something else.
+fn program(line: &str) -> Option<&'static str> {
+    const BEGINS: [(&str, &str); 9] = [
+        ("iperf3: ", "iperf3"),
+        ("iperf: ", "iperf"),
+        ("nuttcp", "nuttcp"),
+        ("ncat: ", "Ncat"),
+        ("curl: ", "curl"),
+        ("wget: ", "wget"),
+        ("tcp connect failed", "iperf"),
+        ("write failed", "iperf"),
+        ("connect failed", "nuttcp"),
     ];
     let said = line.trim_start().to_lowercase();
-    BEGINS.iter().any(|begin| said.starts_with(begin))
-        || said.contains("connect failed")
-        || said.contains("write failed")
+    let mut begins = BEGINS.iter();
+    let found = begins.find(|(begin, _)| said.starts_with(begin))?;
+    Some(found.1)
 }
 
 #[cfg(test)]
@@ -162,6 +190,11 @@ mod tests {
                 "refused",
             ),
             (
+                "curl: (28) Operation timed out after 30001 ms with 12345 bytes received",
+                "silent",
+            ),
+            ("write failed: Connection timed out", "silent"),
+            (
                 "iperf3: error - unable to connect to server: Network is unreachable",
                 "unreachable",
             ),
@@ -182,5 +215,15 @@ mod tests {
             None
         );
         assert_eq!(of("the request timed out"), None);
+    }
+
+    #[test]
+    fn syn_without_an_answer_is_told_unless_it_opened_later() {
+        let syn = "SYN-SENT 0 1 192.0.2.1:5000 192.0.2.2:80\n\t cubic rto:2000 segs_out:2\n";
+        let first = "SYN-SENT 0 1 192.0.2.1:5000 192.0.2.2:80\n\t cubic rto:1000 segs_out:1\n";
+        let open = "ESTAB 0 0 192.0.2.1:5000 192.0.2.2:80\n\t cubic segs_out:9\n";
+        assert!(FailedConnection::in_ss(syn).is_some());
+        assert_eq!(FailedConnection::in_ss(first), None);
+        assert_eq!(FailedConnection::in_ss(&format!("{syn}{open}")), None);
     }
 }

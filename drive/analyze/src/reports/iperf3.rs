@@ -44,8 +44,15 @@ fn document(text: &str) -> Option<Document> {
     error.filter(|_| is_report).map(Document::Damaged)
 }
 
-/// Returns the connections of a test and notes on them. `None` if the text is not an iperf3 report.
-pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)> {
+/// A test: its connections, the one that failed, and notes.
+type Test = (
+    Vec<ReportedConnection>,
+    Option<FailedConnection>,
+    Vec<String>,
+);
+
+/// Reads a test. `None` if the text is not an iperf3 report.
+pub(super) fn read(text: &str) -> Option<Test> {
     if !text.contains("\"intervals\"") && !text.contains("\"event\"") {
         return None;
     }
@@ -56,18 +63,18 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
                 "the JSON of iperf3 cannot be read: {error}; it is cut off or changed: save it whole, \
                  as in `iperf3 -J -c HOST > iperf3.json`"
             );
-            return Some((Vec::new(), vec![note]));
+            return Some((Vec::new(), None, vec![note]));
         }
     };
     let mut notes = vec![COARSE.to_owned()];
-    if let Some(error) = whole["error"].as_str()
-        && FailedConnection::of_line(error).is_none()
-    {
+    let error = whole["error"].as_str();
+    let failed = error.and_then(|error| FailedConnection::of_line(error, "iperf3"));
+    if let Some(error) = error.filter(|_| failed.is_none()) {
         notes.push(format!("iperf3 reports an error: {error}"));
     }
     if whole["start"]["test_start"]["protocol"] == "UDP" {
         notes.push("a UDP test has no connection to explain".to_owned());
-        return Some((Vec::new(), notes));
+        return Some((Vec::new(), failed, notes));
     }
     // In a reverse test, the server's output is the sender's side.
     let server = &whole["server_output_json"];
@@ -91,15 +98,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     let connections = streams
         .into_iter()
         .map(|stream| stream.connection(&whole["end"]));
-    Some((connections.collect(), notes))
-}
-
-/// Returns the failure that a report of iperf3 tells of.
-pub(super) fn error(text: &str) -> Option<FailedConnection> {
-    match document(text)? {
-        Document::Whole(whole) => FailedConnection::of_line(whole["error"].as_str()?),
-        Document::Damaged(_) => None,
-    }
+    Some((connections.collect(), failed, notes))
 }
 
 fn streams(whole: &Value) -> Vec<Stream> {

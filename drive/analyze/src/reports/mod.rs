@@ -102,29 +102,36 @@ fn is_of_host(text: &str) -> bool {
     has(names) || has(words)
 }
 
+/// Whether a text has packets as tcpdump or tshark prints them.
+fn has_packets(text: &str) -> bool {
+    text.contains("Flags [") || text.contains("Seq=")
+}
+
 /// Parses a report; `None` if the text has another form.
 pub fn report(text: &str) -> Option<Report> {
-    let (source, connections, notes) = if let Some((connections, notes)) = iperf3::read(text) {
-        ("iperf3", connections, notes)
+    let mut failed = None;
+    let (source, connections, notes) = if let Some(test) = iperf3::read(text) {
+        failed = test.1.or_else(|| FailedConnection::read(text));
+        ("iperf3", test.0, test.2)
     } else if let Some(connections) = lines::read(text) {
         ("gigatcp watch", connections, Vec::new())
     } else if ss::is_ss(text) {
+        failed = FailedConnection::in_ss(text);
         let (connections, notes) = sockets::read(text);
         ("ss", connections, notes)
     } else if let Some((source, connections, notes)) = iperf_text::read(text) {
+        failed = FailedConnection::read(text);
         (source, connections, notes)
     } else if let Some((connections, notes)) = nuttcp::read(text) {
+        failed = FailedConnection::read(text);
         ("nuttcp", connections, notes)
     } else if is_of_host(text) {
         ("nstat", Vec::new(), vec![OF_HOST.to_owned()])
     } else {
-        FailedConnection::read(text)?;
-        ("a program", Vec::new(), Vec::new())
-    };
-    let failed = match source {
-        "iperf3" if text.trim_start().starts_with('{') => iperf3::error(text),
-        "ss" => FailedConnection::in_ss(text),
-        _ => FailedConnection::read(text),
+        let only = FailedConnection::read(text).filter(|_| !has_packets(text))?;
+        let program = only.program;
+        failed = Some(only);
+        (program, Vec::new(), Vec::new())
     };
     let mut connections: Vec<Reported> = connections
         .into_iter()

@@ -128,12 +128,17 @@ fn documents_of_why_match_their_schema() {
     let ss = folder.path().join("ss.txt");
     fs::write(&ss, SS).expect("a report");
     let ss = ss.to_str().expect("a path in UTF-8");
-    let calls: [&[&str]; 6] = [
+    let refused = folder.path().join("refused.txt");
+    let error = "iperf3: error - unable to connect to server: Connection refused\n";
+    fs::write(&refused, error).expect("the error of a program");
+    let refused = refused.to_str().expect("a path in UTF-8");
+    let calls: [&[&str]; 7] = [
         &[&kept],
         &["-v", "--whatif", &kept],
         &[&policed[0], &policed[1]],
         &[&format!("{captures}/icmp-mtu-ignored.pcap.zst")],
         &[ss],
+        &[refused],
         &[ss, &kept],
     ];
     for call in calls {
