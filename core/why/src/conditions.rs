@@ -66,7 +66,7 @@ conditions! {
         Connection |facts| Some(facts.m.view == CapturePoint::Sender);
     QUEUES_SEEN "queues-seen" "RTTs of the whole path can be measured at the capture point, or show a queue beyond it for half of the time"
         Connection |facts| Some(facts.sees_queues());
-    LINK_SEEN "link-seen" "RTTs show a queue or none, or away from the sender packets come at 95 % of the bottleneck rate and some are lost, as neither a pace nor an application has it"
+    LINK_SEEN "link-seen" "queues show in RTTs, or away from the sender packets come at 95 % of the bottleneck rate and some are lost, as neither a pace nor an application has it"
         Connection |facts| {
             let lost = facts.retransmitted.saturating_sub(facts.spurious);
             let is_away = !facts.m.view.is_near_sender();
@@ -274,7 +274,7 @@ conditions! {
     SERVER_THOUGHT "server-thought" "the server took at least a tenth of the time between requests and its responses, beyond the RTT, and most of the silence where there was one"
         Round |moment| Some(thought(moment, Side::Server));
 
-    TURNS_ALONE "turns-alone" "requests and responses took turns, each after all of the other, without pauses in them for a tenth of the time: each silence is somebody's turn"
+    TURNS_ALONE "turns-alone" "requests and responses took turns, each after all of the other, without pauses in them for a tenth of the time: each silence is the turn of an end"
         Round |moment| {
             let exchange = moment.m().exchange;
             let mixed = exchange.mixed().0;

@@ -3,9 +3,10 @@
 //! A turn is data from one side until the other side sends data. A turn is clean if its first
 //! packet comes after all data of the other side was acknowledged. Then the time since the last of
 //! that data is the RTT from the capture point to that side and back, plus the think time of that
-//! side's application. If that side acknowledged before it sent, the time until then may have been the path's, with
-//! a queue that others fill, or that of a delayed ACK; the rest was thought for sure. The turns of the side that opened the connection are requests, those of the
-//! other are responses.
+//! side's application. If that side acknowledged all before it sent, the time until then may have
+//! been the path's, with a queue that others fill, or that of a delayed ACK; the rest was thought
+//! for sure. The turns of the side that opened the connection are requests, those of the other are
+//! responses.
 //!
 //! The times of all turns, and the pauses between them, add up to the time from the
 //! first data to the last.
@@ -71,6 +72,8 @@ pub(crate) struct Exchange {
     opener: Option<Side>,
     /// Time of the last pure ACK.
     last_ack: Instant,
+    /// Time of the first pure ACK of the other side for all data of the current turn.
+    answered: Option<Instant>,
 }
 
 /// Minimum time that an ACK is delayed by a timer: the shortest of hosts is 25 ms.
@@ -88,6 +91,11 @@ impl Exchange {
         let packet = shown.packet;
         if packet.payload_len == 0 {
             self.last_ack = packet.at;
+            if self.answered.is_none() && self.whose == Some(shown.verdict.from.other()) {
+                let theirs = shown.connection.direction(shown.verdict.from.other());
+                let is_all = theirs.acked_position() == Some(theirs.next_position());
+                self.answered = is_all.then_some(packet.at);
+            }
             return;
         }
         let since = packet.at.saturating_since(self.last);
@@ -95,6 +103,7 @@ impl Exchange {
         if self.whose == Some(shown.verdict.from) && since < LEAST_PAUSE && is_plain {
             self.current_bytes += u64::from(packet.payload_len);
             self.last = self.last.max(packet.at);
+            self.answered = None;
         } else {
             self.on_other(shown, since);
         }
@@ -128,6 +137,7 @@ impl Exchange {
         }
         self.current_bytes += bytes;
         self.last = self.last.max(packet.at);
+        self.answered = None;
         debug_assert!(
             self.first <= self.began && self.began <= self.last,
             "a turn begins after the first data and before its last: {self:?}"
@@ -175,12 +185,13 @@ impl Exchange {
             turns.clean += 1;
             turns.trips += trip;
             turns.think += think;
-            let is_acked_before = self.last_ack > self.last;
-            turns.sure_think += if is_acked_before {
-                think.min(shown.packet.at.saturating_since(self.last_ack))
-            } else {
-                think
-            };
+            turns.sure_think += self.answered.map_or(think, |answered| {
+                think.min(shown.packet.at.saturating_since(answered))
+            });
+            debug_assert!(
+                turns.sure_think <= turns.think,
+                "what was thought for sure is a part of the think time: {turns:?}"
+            );
             turns.longest_think = turns.longest_think.max(think);
         } else {
             self.mixed += since;
@@ -226,13 +237,17 @@ impl Exchange {
         (self.mixed_count, self.mixed)
     }
 
-    /// Returns the time of RTTs, with what may have been a longer RTT.
+    /// Time of RTTs, with what may have been a longer RTT.
     pub fn trips(&self) -> Duration {
-        Side::BOTH
-            .map(|side| self.turns(side))
-            .iter()
-            .map(|turns| turns.trips + turns.think.saturating_sub(turns.sure_think))
-            .fold(Duration::ZERO, |sum, trips| sum + trips)
+        let [client, server] = Side::BOTH.map(|side| {
+            let turns = self.turns(side);
+            turns.trips + turns.think.saturating_sub(turns.sure_think)
+        });
+        debug_assert!(
+            client + server <= self.elapsed(),
+            "RTTs between turns are a part of the time: {self:?}"
+        );
+        client + server
     }
 
     /// Returns the time from the first data to the last, of either side.
@@ -289,23 +304,41 @@ mod tests {
 
     #[test]
     fn a_wait_for_a_late_ack_is_no_sure_think_time() {
-        let mut all = Conversation::opened(50, 20_000);
+        let mut dialog = Conversation::opened(50, 20_000);
         let (mut at, mut asked, mut answered) = (100_000, 1, 1);
         for _ in 0..10 {
-            all.say(at, Side::Client, asked, answered, 200);
+            dialog.say(at, Side::Client, asked, answered, 200);
             asked += 200;
-            all.say(at + 50, Side::Server, answered, asked, 900);
+            dialog.say(at + 50, Side::Server, answered, asked, 900);
             answered += 900;
             // A queue of others holds the response for 180 ms; the client then thinks for 10 ms.
             at += 200_000;
-            all.say(at, Side::Client, asked, answered, 0);
+            dialog.say(at, Side::Client, asked, answered, 0);
             at += 10_000;
         }
-        let exchange = all.exchange();
+        let exchange = dialog.exchange();
         let requests = exchange.turns(Side::Client);
         assert_eq!(requests.clean, 9);
         assert_eq!(requests.sure_think, Duration::from_millis(90));
         assert!(exchange.trips() * 10 >= exchange.elapsed() * 9);
+    }
+
+    #[test]
+    fn keepalives_after_the_ack_take_nothing_from_the_think_time() {
+        let mut dialog = Conversation::opened(50, 20_000);
+        let (mut at, mut asked, mut answered) = (100_000, 1, 1);
+        for _ in 0..4 {
+            dialog.say(at, Side::Client, asked, answered, 200);
+            asked += 200;
+            dialog.say(at + 50, Side::Server, answered, asked, 900);
+            answered += 900;
+            for wait in [20_050, 15_000_000, 30_000_000] {
+                dialog.say(at + wait, Side::Client, asked, answered, 0);
+            }
+            at += 40_000_000;
+        }
+        let requests = dialog.exchange().turns(Side::Client);
+        assert!(requests.sure_think * 100 >= requests.think * 99);
     }
 
     #[test]

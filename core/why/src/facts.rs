@@ -175,8 +175,9 @@ impl<'a, 'b> Facts<'a, 'b> {
     /// Whether queues show at the capture point, or one beyond it did for most of the time.
     pub fn sees_queues(&self) -> bool {
         let rounds = self.m.rounds.iter().zip(&self.standing);
-        let queued = rounds.filter(|(_, standing)| standing.is_some());
-        let queued = queued.fold(Duration::ZERO, |sum, (round, _)| sum + round.length());
+        let queued = rounds
+            .filter(|(_, standing)| standing.is_some())
+            .fold(Duration::ZERO, |sum, (round, _)| sum + round.length());
         self.m.sees_queues() || queued * 2 >= self.m.duration
     }
 

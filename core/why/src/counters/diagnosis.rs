@@ -70,15 +70,18 @@ impl Account {
             for wait in Wait::ALL {
                 let time = slice.waits[wait as usize];
                 if !time.is_zero() {
-                    let all = if wait == Wait::Rest && m.is_full_path {
+                    // cwnd grows in the first interval of several.
+                    let has_grown = index > 0 || account.is_total;
+                    let is_decided = wait == Wait::Rest && m.is_full_path && has_grown;
+                    let probabilities = if is_decided {
                         only("path-saturated")
                     } else {
                         smoothed(account, features, index, wait)
                     };
                     sum.attribute(
-                        (index, slice, &features[index], m.is_full_path),
+                        (index, slice, &features[index], is_decided),
                         (wait, at, time),
-                        &all,
+                        &probabilities,
                     );
                     at += time;
                 }

@@ -146,7 +146,7 @@ pub(super) struct Measures {
     pub is_model: Option<bool>,
     /// Window that held rate times RTT, if the kernel's counters are unknown.
     pub held: Option<HeldWindow>,
-    /// Whether rate, RTT and cwnd show a full path, if these counters are unknown.
+    /// Whether rate, RTT and cwnd of a report, or of a single reading, show a full path.
     pub is_full_path: bool,
 }
 

@@ -1,5 +1,6 @@
-//! Finds a full path by rate, RTT and cwnd, without the kernel's own counters.
+//! Finds a full path by rate, RTT and cwnd, in a report and in a single reading.
 //!
+//! A report has no times of the kernel's own, and a single reading no others to compare its rate with.
 //! Whoever fills a path has in flight what cwnd allows, is delivered at one rate, and finds its
 //! RTT above the minimum: a queue holds the rest. A larger cwnd then only lengthens the queue. Where
 //! an application or a buffer limits, cwnd is not in use; where losses without a queue do, the RTT
@@ -12,7 +13,7 @@ use super::account::{CounterAccount, End, bytes_per_second};
 use super::slice::{Slice, Wait};
 use crate::measures::quartile;
 
-/// Minimum number of intervals, the first apart, in which cwnd grows.
+/// Minimum number of intervals, without the first, in which cwnd grows.
 const MIN_INTERVALS: usize = 4;
 
 /// Minimum of the median flight over cwnd: by loss, and by a model.
@@ -76,10 +77,15 @@ fn is_full_now(account: &CounterAccount, is_model: Option<bool>, loss_rate: f64)
     let rate = bytes_per_second(now.delivery_rate?);
     let (rtt, min) = (slice.rtt.value()?, account.min_rtt?.as_secs_f64());
     let limited = slice.share(Wait::Window) + slice.share(Wait::Buffer);
+    let is_open = slice
+        .window_fill
+        .value()
+        .is_none_or(|fill| fill < OF_WINDOW);
     let is_used = slice.cwnd_fill.value()? >= IN_USE[control];
     let has_queue = rtt >= MUCH_LONGER * min && rtt >= min + LONGER_BY;
     let is_usual = OF_MEAN.contains(&(rate / slice.rate().max(1.0)));
-    Some(is_used && has_queue && is_usual && limited <= LIMITED && loss_rate <= LOSSES[control])
+    let is_clean = limited <= LIMITED && loss_rate <= LOSSES[control];
+    Some(is_used && is_open && has_queue && is_usual && is_clean)
 }
 
 fn is_steady(intervals: &[Slice]) -> bool {

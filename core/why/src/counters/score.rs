@@ -34,9 +34,9 @@ const MAX_OF_ONE_END: f64 = 0.84;
 /// other connections half of the answers were those of captures.
 const COARSE: (&[f64], &[f64]) = (&[0.0, 0.4, 0.76, 0.87, 1.0], &[0.0, 0.38, 0.43, 0.65, 0.74]);
 
-/// The same for a cause that is not told by its losses, of 578 reports of a generator that shares no code
-/// with this project: whole seconds show a full path, a kept rate and a full window, and not which
-/// losses come without a queue.
+/// The same for a cause that is not told by its losses, of 578 reports of a generator that shares no
+/// code with this project: whole seconds show a full path, a kept rate and a full window, and not
+/// which losses come without a queue.
 const COARSE_BUT_LOSSES: (&[f64], &[f64]) = (
     &[0.0, 0.4, 0.76, 0.87, 0.94, 1.0],
     &[0.0, 0.38, 0.43, 0.65, 0.8, 0.89],
@@ -69,8 +69,8 @@ fn places(features: &Features) -> Places {
     places
 }
 
-/// Waits that the kernel, or the lack of any progress, measured. In them a cause of which every
-/// condition holds excludes those of which some are unknown.
+/// Waits that the kernel, or the lack of any progress, measured. In them, and in all waits of a report,
+/// a cause of which every condition holds excludes those of which some are unknown.
 const MEASURED: [Wait; 4] = [Wait::Idle, Wait::Window, Wait::Buffer, Wait::Stalled];
 
 /// Nats against a cause for each condition that a report leaves open. The weights are of kernels'
@@ -166,10 +166,12 @@ pub(super) fn confidence(probability: f64, basis: Basis) -> f64 {
         has_both_ends,
         is_loss,
     } = basis;
-    let (knots, shares) = match (is_coarse, is_loss) {
-        (true, true) => COARSE,
-        (true, false) => COARSE_BUT_LOSSES,
-        (false, _) => CALIBRATION,
+    let (knots, shares) = if !is_coarse {
+        CALIBRATION
+    } else if is_loss {
+        COARSE
+    } else {
+        COARSE_BUT_LOSSES
     };
     let (knot, part) = position(knots, probability);
     let most = if has_both_ends {
