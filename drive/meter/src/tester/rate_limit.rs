@@ -151,6 +151,10 @@ pub(super) struct Paid {
     segments: u64,
     /// Bytes that were sent more than once.
     repeated: u64,
+    /// Bytes that the kernel counted as sent, and those of subflows that have ended since: it
+    /// forgets what they sent.
+    sent: u64,
+    ended: u64,
 }
 
 /// The limit of a stream: none at a client, or at a server without a total rate.
@@ -204,10 +208,17 @@ impl StreamLimit {
         let Ok(counts) = connection.wire_counts() else {
             return;
         };
-        let (segments, repeated) = (counts.segments, counts.bytes_sent.saturating_sub(written));
+        let ended = paid.ended + paid.sent.saturating_sub(counts.bytes_sent);
+        let segments = counts.segments;
+        let repeated = (counts.bytes_sent + ended).saturating_sub(written);
         let headers = segments.saturating_sub(paid.segments) * limit.headers;
         let again = repeated.saturating_sub(paid.repeated);
-        *paid = Paid { segments, repeated };
+        *paid = Paid {
+            segments,
+            repeated,
+            sent: counts.bytes_sent,
+            ended,
+        };
         limit.pay(headers + again, Instant::now());
     }
 

@@ -16,7 +16,7 @@ pub const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Maximum wait for an event that occurs soon.
 const SOON: Duration = Duration::from_secs(5);
 
-/// The first of 20 unused ports below the system's ephemeral ones.
+/// The first of 20 ports below the system's ephemeral ones, which no other test of this process has.
 pub fn free_ports() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let base = 10_000 + (std::process::id() % 50) as u16 * 400;

@@ -2,7 +2,11 @@
 //! the process that serves has no more.
 
 #[cfg(target_os = "linux")]
-use std::{io::Write, net::Ipv4Addr, time::Duration};
+use std::{
+    io::Write,
+    net::Ipv4Addr,
+    time::{Duration, Instant},
+};
 
 #[cfg(target_os = "linux")]
 use gigatcp_linux::socket::queues;
@@ -83,10 +87,12 @@ fn growth(parameters: &Value, connections: usize, request: &[u8]) -> u64 {
     }
     // Until all of them have data that waits, and no more comes.
     let mut waiting = Vec::new();
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
+        assert!(Instant::now() < deadline, "never unread: {waiting:?}");
         std::thread::sleep(Duration::from_millis(10));
-        let unread = streams.iter().map(|stream| queues(stream).unwrap()[0]);
-        let unread: Vec<u64> = unread.collect();
+        let lengths = streams.iter().map(|stream| queues(stream).unwrap()[0]);
+        let unread: Vec<u64> = lengths.collect();
         if unread.iter().all(|bytes| *bytes > 0) && unread == waiting {
             return server.resident().saturating_sub(before);
         }

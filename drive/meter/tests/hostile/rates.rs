@@ -133,7 +133,9 @@ fn client_that_sends_more_than_it_announced_is_held_to_its_rate() {
     let block = vec![0; 1 << 20];
     // Until the server reads no more, which fills the buffers of both ends.
     let mut is_full = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
     while is_full < 50 {
+        assert!(Instant::now() < deadline, "the server reads on");
         match streams[0].write(&block) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 is_full += 1;
