@@ -369,6 +369,7 @@ impl Driver {
         if self.is_at_limit(now) {
             return;
         }
+        self.last_active.set(now);
         let mut world = lock(&self.shared.world);
         let tick = Instant::from_nanos((now.as_nanos() / TICK + 1) * TICK);
         let to = world.due().max(now).min(tick);
