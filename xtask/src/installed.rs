@@ -175,8 +175,12 @@ fn wheel() -> Result<(), Failed> {
     expect(python, "policer")?;
     let mut find = Command::new("find");
     find.arg(&environment).args(["-name", "_native*.so"]);
-    let module = process::printed(find)?;
-    let newest = newest_glibc(Path::new(module.trim()))?;
+    let found = process::printed(find)?;
+    let [module] = found.lines().collect::<Vec<_>>()[..] else {
+        eprintln!("the wheel has not one module but: {found}");
+        return Err(Failed::Found);
+    };
+    let newest = newest_glibc(Path::new(module))?;
     println!("the module needs glibc 2.{newest}");
     drop(fs::remove_dir_all(&environment));
     if newest > dist::WHEEL_GLIBC {

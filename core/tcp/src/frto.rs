@@ -16,9 +16,9 @@
 //!    acknowledgment of both as proof.
 //!
 //! With SACK a duplicate before the first advance decides nothing (an original may arrive late);
-//! the basic rule ends the test there. F-RTO is not used for repeated timeouts, nor for one that
-//! interrupts a fast recovery. There late arrivals prove nothing about the retransmissions the
-//! timer was set for.
+//! the basic rule ends the test there. F-RTO is not used for one that interrupts a fast
+//! recovery, nor for repeated timeouts unless the profile has `frto_again`. There late arrivals
+//! prove nothing about the retransmissions the timer was set for.
 //!
 //! The engine undoes the reduction after a spurious timeout.
 

@@ -40,6 +40,8 @@ impl<P: Payload> Connection<P> {
     /// The part of cwnd that waits for a larger super-segment counts as in flight. The sender
     /// chose to wait; the window is not unused. Without it the window would be halved from less
     /// than it had proved to carry.
+    ///
+    /// With `reduces_cwnd` it is all of cwnd, used or not.
     pub(super) fn flight_size_at_congestion(&self, acked: u64, limited_transmit: u64) -> u64 {
         let cwnd = self.congestion.cwnd().as_u64();
         if self.transport.profile.congestion.reduces_cwnd {

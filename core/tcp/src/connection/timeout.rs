@@ -125,8 +125,8 @@ impl<P: Payload> Connection<P> {
         self.prr.end();
         self.tlp.cancel();
         self.timers.early_at = Instant::FAR_FUTURE;
-        // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor with a retransmission
-        // already in flight.
+        // RFC 5682 section 2.1 step 1: neither for a repeated timeout (Linux: for it too), nor with
+        // a retransmission already in flight.
         let recovery = &self.transport.profile.recovery;
         let is_tested = if again {
             recovery.frto_again

@@ -1,8 +1,7 @@
 //! Vocabulary of events, causes and limits of a run.
 //!
-//! The engine, the path and the hosts report [`Event`]s; the report and (later) the diagnosis read
-//! nothing else. A capture file is converted to the same events. So one set of rules serves the
-//! simulator, the live engine, the kernel and captures of other hosts.
+//! The engine, the path and the hosts report [`Event`]s, which the record and the report of a run
+//! read.
 //!
 //! * [`event`]: events, one variant each.
 //! * [`cause`]: causes that limit a connection's throughput.

@@ -54,8 +54,8 @@ pub struct Congestion {
     /// SACK has reported before do not count again. Without, all that is acknowledged counts (RFC
     /// 3465 section 2.1).
     pub growth_by_delivery: bool,
-    /// Congestion takes its share of cwnd, and a timeout in a window already reduced keeps ssthresh
-    /// (Linux `tcp_enter_loss`). RFC 5681 section 3.1 has the flight in place of cwnd, and no such
+    /// Congestion takes its share of cwnd, and with Reno a timeout in a window already reduced keeps
+    /// ssthresh, as it does with others (Linux `tcp_enter_loss`). RFC 5681 section 3.1 has the flight in place of cwnd, and no such
     /// exception.
     pub reduces_cwnd: bool,
     /// Congestion window validation, RFC 7661, in place of `idle_restart`. Recent use of the
