@@ -370,10 +370,14 @@ fn has_others(m: &Measures<'_>) -> bool {
         let is_queued = m.queue(*index).is_some_and(|queue| queue >= m.queue_step);
         is_queued && round.again == 0 && round.acked > 0
     };
-    let queued = (0..m.rounds.len()).filter(is_whole);
-    let mut rates: Vec<f64> = queued.map(|index| m.near_rate(index)).collect();
+    let queued: Vec<usize> = (0..m.rounds.len()).filter(is_whole).collect();
+    let mut rates: Vec<f64> = queued.iter().map(|index| m.near_rate(*index)).collect();
     rates.sort_by(f64::total_cmp);
     let count = rates.len();
+    // A buffer that is written in pieces sends bursts, which wait for themselves.
+    let mut flights: Vec<u64> = queued.iter().map(|index| m.rounds[*index].flight).collect();
+    flights.sort_unstable();
+    let is_bounded = count > 0 && flights[count * 9 / 10] * 5 <= flights[count / 10] * 6;
     let is_usual = count > 0 && count * 5 >= m.rounds.len() * 2;
     // A link that serves in slots, and a congested path of ACKs, let ACKs come in trains with long
     // gaps between them.
@@ -389,7 +393,7 @@ fn has_others(m: &Measures<'_>) -> bool {
     let (gaps, of) = gaps.fold((0.0, 0), |(sum, of), gap| (sum + gap, of + 1));
     let is_spread = in_trains * 40 <= acked * 39 && gaps <= 1.2 * f64::from(of);
     let is_faster = line >= FASTER * m.peak && line <= MUCH_FASTER * m.peak;
-    is_usual && is_spread && is_faster && rates[count * 9 / 10] >= VARIES * rates[count / 10]
+    is_usual && is_spread && is_faster && !is_bounded && rates[count * 9 / 10] >= VARIES * rates[count / 10]
 }
 
 /// Loss events, at least two minimum RTTs apart.
