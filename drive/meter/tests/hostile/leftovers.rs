@@ -14,13 +14,14 @@ use socket2::SockRef;
 use super::process::Process;
 use super::stranger::Stranger;
 
-/// Starts a server, has `client` use it, and waits until only what was there before is left.
-fn leaves_nothing(client: impl Fn(&Process)) {
+/// Starts a server, has `client` use it, and waits until only what was there before is left. The
+/// client is told the number of threads of an idle server.
+fn leaves_nothing(client: impl Fn(&Process, u64)) {
     let server = Process::start();
-    let before = (server.threads(), server.descriptors());
-    client(&server);
+    let idle = server.idle();
+    client(&server, idle.0);
     server.wait_until("as before", |server| {
-        (server.threads(), server.descriptors()) == before
+        (server.threads(), server.descriptors()) == idle
     });
 }
 
@@ -60,7 +61,7 @@ fn is_reset(stream: &mut TcpStream) -> bool {
 
 #[test]
 fn streams_that_come_before_they_are_asked_for_wait_and_end_with_the_client() {
-    leaves_nothing(|server| {
+    leaves_nothing(|server, _| {
         let parameters = json!({"tcp": true, "time": 5, "parallel": 4, "gigatcp": {"clock": 1}});
         let mut stranger = requests(server, &parameters);
         assert_eq!(stranger.state(), State::Clock);
@@ -77,7 +78,7 @@ fn streams_that_come_before_they_are_asked_for_wait_and_end_with_the_client() {
 
 #[test]
 fn stream_reset_before_the_others_come_ends_the_test_with_all_its_threads() {
-    leaves_nothing(|server| {
+    leaves_nothing(|server, _| {
         let parameters = json!({"tcp": true, "time": 5, "parallel": 4});
         let mut stranger = requests(server, &parameters);
         assert_eq!(stranger.state(), State::CreateStreams);
@@ -95,7 +96,7 @@ fn stream_reset_before_the_others_come_ends_the_test_with_all_its_threads() {
 
 #[test]
 fn datagrams_of_a_nuttcp_client_that_never_begin_end_with_the_client() {
-    leaves_nothing(|server| {
+    leaves_nothing(|server, idle| {
         let port = data_port();
         let control = nuttcp(
             server,
@@ -108,11 +109,10 @@ fn datagrams_of_a_nuttcp_client_that_never_begin_end_with_the_client() {
         );
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         socket.connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-        let before = server.threads();
         // The thread of the stream exists once a datagram has come.
         server.wait_until("a stream", |server| {
             let _ = socket.send(&[0; 1000]);
-            server.threads() > before
+            server.threads() > idle
         });
         drop(control);
     });
@@ -120,8 +120,7 @@ fn datagrams_of_a_nuttcp_client_that_never_begin_end_with_the_client() {
 
 #[test]
 fn data_that_a_client_does_not_read_is_dropped_with_its_test() {
-    leaves_nothing(|server| {
-        let idle = server.threads();
+    leaves_nothing(|server, idle| {
         let parameters = json!({"tcp": true, "reverse": true, "time": 5, "parallel": 2});
         let mut stranger = requests(server, &parameters);
         assert_eq!(stranger.state(), State::CreateStreams);
@@ -140,8 +139,7 @@ fn data_that_a_client_does_not_read_is_dropped_with_its_test() {
 
 #[test]
 fn data_that_a_nuttcp_client_does_not_read_is_dropped_with_its_test() {
-    leaves_nothing(|server| {
-        let idle = server.threads();
+    leaves_nothing(|server, idle| {
         let port = data_port();
         let control = nuttcp(
             server,

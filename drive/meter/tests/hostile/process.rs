@@ -1,7 +1,7 @@
 //! A server in a process of its own, whose memory and threads nothing else uses.
 
-use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,26 @@ impl Process {
             at,
             nuttcp_at,
         }
+    }
+
+    /// Threads and descriptors of a server that serves nobody. Those that it keeps exist once both of
+    /// its services have answered; those of that client have ended once nothing changes.
+    pub fn idle(&self) -> (u64, usize) {
+        for at in [self.at, self.nuttcp_at] {
+            let mut client = TcpStream::connect(at).unwrap();
+            client.write_all(&[b'x'; 37]).unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+            let _ = std::io::copy(&mut client, &mut std::io::sink());
+        }
+        let mut idle = (self.threads(), self.descriptors());
+        let mut same = 0;
+        while same < 20 {
+            std::thread::sleep(Duration::from_millis(5));
+            let now = (self.threads(), self.descriptors());
+            same = if now == idle { same + 1 } else { 0 };
+            idle = now;
+        }
+        idle
     }
 
     /// A number of its status file, by its name there.
