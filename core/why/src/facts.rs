@@ -393,7 +393,11 @@ fn has_others(m: &Measures<'_>) -> bool {
     let (gaps, of) = gaps.fold((0.0, 0), |(sum, of), gap| (sum + gap, of + 1));
     let is_spread = in_trains * 40 <= acked * 39 && gaps <= 1.2 * f64::from(of);
     let is_faster = line >= FASTER * m.peak && line <= MUCH_FASTER * m.peak;
-    is_usual && is_spread && is_faster && !is_bounded && rates[count * 9 / 10] >= VARIES * rates[count / 10]
+    is_usual
+        && is_spread
+        && is_faster
+        && !is_bounded
+        && rates[count * 9 / 10] >= VARIES * rates[count / 10]
 }
 
 /// Loss events, at least two minimum RTTs apart.

@@ -11,7 +11,7 @@ use super::Finding;
 use super::tree::File;
 
 /// Minimum number of assertions of the core.
-const FLOOR: usize = 428;
+const FLOOR: usize = 430;
 
 const FLOOR_PATH: &str = "xtask/src/tidy/asserts.rs";
 

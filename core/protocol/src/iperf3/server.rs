@@ -185,7 +185,7 @@ impl Session {
         }
     }
 
-    /// Whether the client was asked for its streams, and the test has not begun.
+    /// Whether the server requested the client's streams, and the test has not begun.
     pub fn awaits_streams(&self) -> bool {
         self.phase == Phase::Streams
     }

@@ -1,7 +1,7 @@
 //! Finds a full path by rate, RTT and cwnd, in a report and in a single reading.
 //!
 //! A report has no times of the kernel's own, and a single reading no others to compare its rate with.
-//! Whoever fills a path has in flight what cwnd allows, is delivered at one rate, and finds its
+//! A sender that fills a path has in flight what cwnd allows, is delivered at one rate, and finds its
 //! RTT above the minimum: a queue holds the rest. A larger cwnd then only lengthens the queue. Where
 //! an application or a buffer limits, cwnd is not in use; where losses without a queue do, the RTT
 //! stays at its minimum. A control that paces by a model (BBR) has a cwnd of twice the path's

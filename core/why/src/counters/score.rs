@@ -154,7 +154,7 @@ pub(super) struct Basis {
     /// Whether the kernel's own counters of waits are unknown, and nothing stands for them.
     pub is_coarse: bool,
     pub has_both_ends: bool,
-    /// Whether losses tell it from other causes.
+    /// Whether losses distinguish it from other causes.
     pub is_loss: bool,
 }
 

@@ -1,8 +1,8 @@
 //! What a program says of a connection that it could not open, or that ended in mid-test.
 //!
 //! Programs print the text of the error that the kernel returned to `connect`, `send` or `recv`
-//! (POSIX errno), curl and Ncat words of their own. The kernel knows of the peer only what packets
-//! told it: a reset, an ICMP error, or nothing.
+//! (POSIX errno), curl and Ncat words of their own. The kernel has only what packets show: a
+//! reset, an ICMP error, or nothing.
 
 /// A connection that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,14 +102,14 @@ const KINDS: [Kind; 8] = [
 ];
 
 impl FailedConnection {
-    /// Finds the failure that the output of a program tells of: its last line that names one.
+    /// Finds the failure in the output of a program: its last line that names one.
     pub(super) fn read(text: &str) -> Option<Self> {
         text.lines()
             .rev()
             .find_map(|line| Self::of_line(line, program(line)?))
     }
 
-    /// Finds a connection whose SYN `ss` shows without an answer although it was sent again.
+    /// Finds a connection in the output of `ss` whose SYN was retransmitted and has no answer.
     pub(super) fn in_ss(text: &str) -> Option<Self> {
         let lines: Vec<&str> = text.lines().collect();
         let is_opening = |line: &&str| line.trim_start().starts_with("SYN-SENT");

@@ -84,7 +84,7 @@ impl ReportedConnection {
 /// Note on reports without the kernel's counters of waits.
 const COARSE: &str = "iperf3 reports few counters: the flight is taken to be rate times RTT; certain are \
                       a window that this equals, a full path with cwnd in use and a longer RTT, and \
-                      a rate that was asked for";
+                      a rate that the user requested";
 
 /// Note on counters that no connection has for itself.
 const OF_HOST: &str = "these counters are of the whole host, not of a connection: `ss -tin` prints those \

@@ -249,12 +249,7 @@ pub(super) fn serve(
     if traffic.started_at.is_some() && traffic.measured.is_zero() {
         traffic.stop(report);
     }
-    // A client that reads an error first should not find its streams reset.
-    let longest = match end {
-        ServerEnd::Refused(_) | ServerEnd::Terminated => RESET_AFTER,
-        _ => Duration::ZERO,
-    };
-    traffic.drain(longest, stops);
+    traffic.drain(time_to_read(&end), stops);
     let cut_short = (end != ServerEnd::Done).then(|| end.to_string());
     let has_data = traffic.started_at.is_some();
     Ended {
@@ -263,7 +258,15 @@ pub(super) fn serve(
     }
 }
 
-/// Returns the data connections once they are requested and complete. Those that come before wait.
+/// Time for a client to read its streams: one that reads an error first should not find them reset.
+const fn time_to_read(end: &ServerEnd) -> Duration {
+    match end {
+        ServerEnd::Refused(_) | ServerEnd::Terminated => RESET_AFTER,
+        _ => Duration::ZERO,
+    }
+}
+
+/// The data connections once they are requested and complete. Those that come before wait.
 fn arrived_streams(served: &Served) -> Option<Vec<Socket>> {
     if !served.session.awaits_streams() {
         served.mailbox.event_fd.clear();
