@@ -9,6 +9,8 @@
 
 use alloc::vec::Vec;
 
+use gigatcp_units::Duration;
+
 use super::account::{CounterAccount, End, bytes_per_second};
 use super::slice::{Slice, Wait};
 use crate::measures::quartile;
@@ -60,10 +62,7 @@ pub(super) fn is_full(account: &CounterAccount, is_model: Option<bool>, loss_rat
     let is_used = median(|slice| slice.cwnd_fill.value()) >= Some(IN_USE[control]);
     let is_open = median(|slice| slice.window_fill.value()) < Some(OF_WINDOW);
     let rtts = median(|slice| slice.rtt.value()).zip(account.min_rtt);
-    let has_queue = rtts.is_some_and(|(rtt, min)| {
-        let min = min.as_secs_f64();
-        rtt >= LONGER * min && rtt >= min + LONGER_BY
-    });
+    let has_queue = rtts.is_some_and(|(rtt, min)| is_longer(rtt, min, LONGER));
     let is_waiting = intervals.iter().all(|slice| slice.share(Wait::Rest) > 0.0);
     is_used && is_open && has_queue && is_waiting && is_steady(intervals)
 }
@@ -75,17 +74,22 @@ fn is_full_now(account: &CounterAccount, is_model: Option<bool>, loss_rate: f64)
     let slice = account.slices.first()?;
     let now = account.last(End::Sender)?;
     let rate = bytes_per_second(now.delivery_rate?);
-    let (rtt, min) = (slice.rtt.value()?, account.min_rtt?.as_secs_f64());
     let limited = slice.share(Wait::Window) + slice.share(Wait::Buffer);
     let is_open = slice
         .window_fill
         .value()
         .is_none_or(|fill| fill < OF_WINDOW);
     let is_used = slice.cwnd_fill.value()? >= IN_USE[control];
-    let has_queue = rtt >= MUCH_LONGER * min && rtt >= min + LONGER_BY;
+    let has_queue = is_longer(slice.rtt.value()?, account.min_rtt?, MUCH_LONGER);
     let is_usual = OF_MEAN.contains(&(rate / slice.rate().max(1.0)));
     let is_clean = limited <= LIMITED && loss_rate <= LOSSES[control];
     Some(is_used && is_open && has_queue && is_usual && is_clean)
+}
+
+/// Whether an RTT in seconds exceeds the shortest one by that factor, and by more than hosts do.
+fn is_longer(rtt: f64, min_rtt: Duration, factor: f64) -> bool {
+    let min = min_rtt.as_secs_f64();
+    rtt >= factor * min && rtt >= min + LONGER_BY
 }
 
 fn is_steady(intervals: &[Slice]) -> bool {
@@ -97,7 +101,7 @@ fn is_steady(intervals: &[Slice]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gigatcp_units::{Duration, Instant};
+    use gigatcp_units::Instant;
 
     use super::*;
     use crate::counters::Reading;
