@@ -29,6 +29,18 @@ fn parameters() -> Value {
     json!({"tcp": true, "parallel": 1, "time": 5, "authtoken": "wrong"})
 }
 
+/// The first of these to have an answer.
+fn first_answered(strangers: &[Stranger]) -> usize {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(first) = strangers.iter().position(Stranger::is_answered) {
+            return first;
+        }
+        assert!(Instant::now() < deadline, "nobody is answered");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn error(code: ErrorCode) -> Option<(State, Option<i32>)> {
     Some((State::ServerError, Some(code.0)))
 }
@@ -41,12 +53,14 @@ fn flood_of_logins_is_refused_and_delays_nobody_else() {
     let server = server(Arc::new(move |_: &Parameters| {
         wait.lock()
             .unwrap()
-            .recv_timeout(Duration::from_secs(10))
+            .recv_timeout(Duration::from_secs(60))
             .map_err(|_| "refused".to_owned())
     }));
-    let mut checked = [0; 2].map(|_| Stranger::requests(&server, &parameters()));
-    let mut third = Stranger::requests(&server, &parameters());
-    assert_eq!(third.answer(), error(ErrorCode::ACCESS_DENIED));
+    let mut strangers = vec![];
+    strangers.extend((0..3).map(|_| Stranger::requests(&server, &parameters())));
+    // The last to be read is refused. On a busy host that may be another than the last to write.
+    let mut refused = strangers.remove(first_answered(&strangers));
+    assert_eq!(refused.answer(), error(ErrorCode::ACCESS_DENIED));
     // Another address has its share, and others are greeted while a check goes on.
     let other = Ipv4Addr::new(127, 0, 0, 2);
     let mut elsewhere = Stranger::requests_from(other, &server, &parameters());
@@ -54,7 +68,7 @@ fn flood_of_logins_is_refused_and_delays_nobody_else() {
     for _ in 0..3 {
         release.send(()).unwrap();
     }
-    for stranger in checked.iter_mut().chain([&mut elsewhere]) {
+    for stranger in strangers.iter_mut().chain([&mut elsewhere]) {
         assert_eq!(stranger.state(), State::CreateStreams);
     }
 }

@@ -12,7 +12,7 @@ use socket2::{Domain, Socket, Type};
 use super::common::{LOCALHOST, Running};
 
 /// Maximum wait for an answer of a server that answers at once.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 
 /// Starts a server with these rules on a free port.
 pub fn server(admission: Admission) -> Running {
@@ -115,6 +115,14 @@ impl Stranger {
             .read_exact(&mut byte)
             .expect("a server that answers");
         State::from_byte(byte[0]).expect("a state")
+    }
+
+    /// Whether an answer has arrived, or the server has closed.
+    pub fn is_answered(&self) -> bool {
+        self.control.set_nonblocking(true).unwrap();
+        let peeked = self.control.peek(&mut [0]);
+        self.control.set_nonblocking(false).unwrap();
+        !peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// The next state, and iperf3's number if it is an error. `None`: the server has closed.
