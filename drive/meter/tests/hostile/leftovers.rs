@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use gigatcp_protocol::iperf3::{ErrorCode, State};
@@ -29,25 +29,38 @@ fn requests(server: &Process, parameters: &Value) -> Stranger {
     Stranger::requests_at(Ipv4Addr::LOCALHOST, server.at, parameters)
 }
 
-/// An unused port for a nuttcp client's data.
-fn data_port() -> u16 {
-    let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    free.local_addr().unwrap().port()
-}
-
-/// A nuttcp client whose test was accepted.
-fn nuttcp(server: &Process, mut parameters: Parameters) -> BufReader<TcpStream> {
-    let mut control = TcpStream::connect(server.nuttcp_at).unwrap();
-    let (line, _) = parameters.line(Version::OURS).unwrap();
-    control
-        .write_all(format!("HELO nuttcp v8.2.2\n{line}").as_bytes())
-        .unwrap();
-    let mut lines = BufReader::new(control);
-    let mut answer = String::new();
-    lines.read_line(&mut answer).unwrap();
-    lines.read_line(&mut answer).unwrap();
-    assert!(answer.ends_with("OK v8.2.2\n"), "{answer}");
-    lines
+/// A nuttcp client whose test was accepted, and the port of its data: one that is free for TCP and
+/// UDP until somebody else takes it.
+fn nuttcp(server: &Process, parameters: Parameters) -> (BufReader<TcpStream>, u16) {
+    let mut reasons = vec![];
+    for _ in 0..10 {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        if UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_err() {
+            continue;
+        }
+        drop(free);
+        let mut parameters = Parameters {
+            port,
+            ..parameters.clone()
+        };
+        let mut control = TcpStream::connect(server.nuttcp_at).unwrap();
+        let (line, _) = parameters.line(Version::OURS).unwrap();
+        control
+            .write_all(format!("HELO nuttcp v8.2.2\n{line}").as_bytes())
+            .unwrap();
+        let mut lines = BufReader::new(control);
+        let mut answer = String::new();
+        lines.read_line(&mut answer).unwrap();
+        lines.read_line(&mut answer).unwrap();
+        if answer.ends_with("OK v8.2.2\n") {
+            return (lines, port);
+        }
+        assert!(answer.ends_with("KO\n"), "{answer}");
+        lines.read_line(&mut answer).unwrap();
+        reasons.push(answer);
+    }
+    panic!("ten ports are refused: {reasons:?}");
 }
 
 /// Whether the server resets a stream instead of sending all of it.
@@ -97,12 +110,10 @@ fn stream_reset_before_the_others_come_ends_the_test_with_all_its_threads() {
 #[test]
 fn datagrams_of_a_nuttcp_client_that_never_begin_end_with_the_client() {
     leaves_nothing(|server, idle| {
-        let port = data_port();
-        let control = nuttcp(
+        let (control, port) = nuttcp(
             server,
             Parameters {
                 udp: true,
-                port,
                 buffer_bytes: 1000,
                 ..Parameters::default()
             },
@@ -140,13 +151,11 @@ fn data_that_a_client_does_not_read_is_dropped_with_its_test() {
 #[test]
 fn data_that_a_nuttcp_client_does_not_read_is_dropped_with_its_test() {
     leaves_nothing(|server, idle| {
-        let port = data_port();
-        let control = nuttcp(
+        let (control, port) = nuttcp(
             server,
             Parameters {
                 client: Side::Receiver,
                 flipped: true,
-                port,
                 ..Parameters::default()
             },
         );
