@@ -6,8 +6,9 @@ use crate::segment_size::{SegmentSize, SizeCause};
 pub(crate) const CAUSE: Cause = Cause {
     id: "mss-clamped",
     name: "a small MSS",
-    meaning: "Full segments are smaller than what both hosts offered: a path MTU from a cache or a \
-              route, or a device that rewrites the MSS. Each segment costs the hosts the same, so \
+    meaning: "Full segments are smaller than what both hosts offered, or both offer less than any \
+              host takes: a path MTU from a cache or a route, a small MTU of the interfaces, or a \
+              device that rewrites the MSS. Each segment costs the hosts the same, so \
               fewer bytes pass, and a loss costs more.",
     confidence: "Very high by the MSS options; high by flights of such segments. Messages of one \
                  size are no evidence.",
@@ -28,8 +29,8 @@ pub(crate) const CAUSE: Cause = Cause {
 /// Evidence that full segments are small.
 #[derive(Clone, Copy)]
 enum SmallSegments {
-    /// One SYN advertises a small MSS, the other a much larger one. Segments have the size that the
-    /// smaller one allows.
+    /// One SYN advertises a small MSS, the other a much larger one, or both a smaller one than the
+    /// default. Segments have the size that the smaller one allows.
     Offered { least: u64, most: u64, size: u64 },
     /// Full segments follow each other in flights of several, below the effective send MSS.
     Flights(SegmentSize),
@@ -48,7 +49,7 @@ fn shown(m: &Measures<'_>) -> Option<SmallSegments> {
     let (least, most) = (u64::from(least), u64::from(most));
     let has_stamps = own.timestamps && other.timestamps;
     let size = least.saturating_sub(if has_stamps { 12 } else { 0 });
-    let is_small = least < MAX_SMALL && least * 2 <= most;
+    let is_small = least < MAX_SMALL && least * 2 <= most || most < DEFAULT_MSS;
     (is_small && is_multiple(m, size)).then_some(SmallSegments::Offered { least, most, size })
 }
 
@@ -81,6 +82,9 @@ const MIN_FULL: u64 = 20;
 
 /// An MSS below this is less than any path carries with IPv6. RFC 8200 section 5.
 const MAX_SMALL: u64 = 1220;
+
+/// What every host takes of a segment without the option, over IPv4. RFC 9293 section 3.7.1.
+const DEFAULT_MSS: u64 = 536;
 
 /// The MTU of Ethernet (RFC 894), which is no plateau of RFC 1191.
 const ETHERNET: u64 = 1500;
@@ -133,6 +137,9 @@ fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
 
 /// Explains the finding by the MSS options.
 fn offered(m: &Measures<'_>, (least, most): (u64, u64), size: u64) -> Explanation {
+    if most < DEFAULT_MSS {
+        return both_small(most, size);
+    }
     let own = m.data().options().and_then(|options| options.mss);
     let who = if own.is_some_and(|own| u64::from(own) == least) {
         "sender"
@@ -153,6 +160,25 @@ fn offered(m: &Measures<'_>, (least, most): (u64, u64), size: u64) -> Explanatio
              macOS: ifconfig, route -n get; Windows: netsh interface ipv4 show subinterfaces), set no \
              TCP_MAXSEG there, or find the device that clamps the MSS"
         ),
+    }
+}
+
+/// Explains the finding where neither SYN offers what every host takes.
+fn both_small(most: u64, size: u64) -> Explanation {
+    let times = (ETHERNET - 40) as f64 / most as f64;
+    let text =
+        format!("{times:.1} times as many segments as over an Ethernet, each with its headers");
+    Explanation {
+        subject: format!("a small MSS ({most} bytes)"),
+        finding: format!(
+            "Neither SYN offers an MSS above {most} bytes, and every host takes {DEFAULT_MSS}: \
+             full segments have {size} bytes.",
+        ),
+        evidence: vec![Evidence::figure(text)],
+        fix: "raise the MTU of both hosts' interfaces (Linux: ip link; FreeBSD, macOS: ifconfig; \
+              Windows: netsh interface ipv4 show subinterfaces), or find the device that clamps the \
+              MSS of both"
+            .into(),
     }
 }
 

@@ -41,6 +41,16 @@ name = "to-the-new-route"
 set = { "receiver.route_mtu" = 1500 }
 "#;
 
+/// Both hosts offer less than every host takes.
+const SMALL_OFFERS: &str = r#"
+name = "small-offers"
+path = { rate = "10 Mbit/s", rtt = "10 ms" }
+flow = { duration = "1 s" }
+sender = { mtu = 500 }
+receiver = { mtu = 500 }
+series = [{ name = "base" }]
+"#;
+
 /// Returns a directory with the capture of a run.
 fn captured(plan: &str, series: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the test");
@@ -596,4 +606,23 @@ fn capture_truncated_while_it_is_read_is_an_error_that_says_so() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("truncated while it was read"), "{errors}");
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn small_offers_of_both_hosts_are_noted_beside_a_full_path() {
+    let (_folder, file) = captured(SMALL_OFFERS, "base");
+    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .args(["why", "--json"])
+        .arg(&file)
+        .output()
+        .expect("the command starts");
+    let why: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let connection = &why["captures"][0]["connections"][0];
+    assert_eq!(connection["cause"], "path-saturated");
+    assert_eq!(connection["healthy"], false);
+    let notes = connection["notes"].to_string();
+    assert!(
+        notes.contains("Neither SYN offers an MSS above 460 bytes"),
+        "{notes}"
+    );
 }
