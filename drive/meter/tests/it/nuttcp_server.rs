@@ -251,7 +251,7 @@ fn both_ends_of_ours_agree_in_both_directions() {
         }
     }
     // Both clocks begin when the streams are open, unless a thread is not scheduled.
-    assert!(difference < Duration::from_millis(40), "{difference:?}");
+    assert!(difference < Duration::from_millis(200), "{difference:?}");
 }
 
 #[test]
