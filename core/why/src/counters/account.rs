@@ -119,6 +119,8 @@ pub struct CounterAccount {
     pub(super) is_unscaled: Option<bool>,
     /// Whether the counters are those of one reading, since the connection began.
     pub(super) is_total: bool,
+    /// Whether as much is sent the other way at the same time.
+    pub(super) is_opposed: bool,
 }
 
 impl Default for CounterAccount {
@@ -154,6 +156,7 @@ impl CounterAccount {
             max_send_queue: Bytes::ZERO,
             is_unscaled: None,
             is_total: false,
+            is_opposed: false,
         }
     }
 
@@ -162,6 +165,12 @@ impl CounterAccount {
         if self.congestion.as_deref() != Some(name) {
             self.congestion = Some(name.into());
         }
+    }
+
+    /// Says that as much is sent the other way at the same time, so that the RTT has the queues of
+    /// both directions.
+    pub const fn set_opposed(&mut self) {
+        self.is_opposed = true;
     }
 
     /// Sets the settings of the hosts, which determine the fix.
@@ -236,7 +245,8 @@ impl CounterAccount {
 
     /// Adds the only reading of a sender. Its counters are since the connection began; the time
     /// explained is that in which data was unsent or in flight, which they measure. What holds at the
-    /// moment of the reading stands for that time. Returns whether there was such time.
+    /// moment of the reading stands for that time, but for the end of it in which the timer expired
+    /// again and again. Returns whether there was such time.
     pub fn on_total(&mut self, reading: &Reading) -> bool {
         let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {
             return false;
@@ -263,6 +273,16 @@ impl CounterAccount {
         }
         self.bound(End::Sender, reading);
         self.on_reading(End::Sender, &begin);
+        let silence = reading.last_ack_recv.unwrap_or_default().min(busy);
+        if reading.backoff >= Some(2) && reading.unacked > Some(0) {
+            let before = Reading {
+                at: end.at - silence,
+                busy: Some(busy - silence),
+                ..end.clone()
+            };
+            self.on_reading(End::Sender, &before);
+            end.backoff = reading.backoff;
+        }
         self.on_reading(End::Sender, &end);
         self.is_total = true;
         true

@@ -38,6 +38,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
         needs: None,
         conditions: &[
             NOT_WINDOW,
+            NOT_CLOSED,
             NOT_BUFFER,
             NOT_IDLE,
             RATE_AT_BEST,

@@ -158,9 +158,25 @@ pub(super) const NO_QUEUE: Condition = Condition {
     name: "no queue lengthened the RTT",
     holds: |f, wait| match f.value(F::Queue) {
         None => Some(true),
-        // Of a single reading, it is the RTT of that moment, which a closed window lengthens.
-        _ if wait == Wait::Window && f.value(F::RateOfPeak).is_none() => Some(true),
+        // Of a single reading, it is the RTT of that moment, which a closed window lengthens. Where
+        // as much is sent the other way, the queue may be there.
+        _ if wait == Wait::Window && (f.value(F::RateOfPeak).is_none() || is_opposed(f)) => {
+            Some(true)
+        }
         Some(_) => any([f.low(F::Queue, [0.5, 1.2]), f.low(F::QueueMs, [2.0, 5.0])]),
+    },
+};
+
+fn is_opposed(f: &Features) -> bool {
+    f.value(F::Opposed) == Some(1.0)
+}
+
+/// A path does not close a window.
+pub(super) const NOT_CLOSED: Condition = Condition {
+    name: "the receive window did not close",
+    holds: |f, wait| match wait {
+        Wait::Window => f.low(F::Closed, [0.02, 0.3]).unwrap_or(Some(true)),
+        _ => Some(true),
     },
 };
 
@@ -174,6 +190,7 @@ pub(super) const READER_BEHIND: Condition = Condition {
     holds: |f, _| {
         any([
             f.high(F::ZeroWindow, [0.02, 0.3]),
+            f.high(F::Closed, [0.02, 0.3]),
             f.low(F::WindowLow, [0.8, 0.95]),
             f.high(F::Unread, [0.05, 0.3]),
             f.high(F::NotReading, [0.02, 0.3]),
@@ -289,6 +306,7 @@ pub(super) const PATH_FULL: Condition = Condition {
         });
         let loss = f.high(F::LossRate, [1e-9, 1e-5]);
         match wait {
+            Wait::Window if is_opposed(f) => None,
             Wait::Window => queue.flatten(),
             // Without an RTT, losses may have any cause. A report shows them for whole seconds, so
             // a queue has to show.

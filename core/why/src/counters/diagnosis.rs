@@ -467,15 +467,21 @@ mod tests {
     #[test]
     fn a_window_that_is_full_on_a_full_path_is_the_paths() {
         // Rate at its best, RTT twice its minimum: a larger window would only lengthen the queue.
-        let of = |rtt_us: i64| {
+        let of = |rtt_us: i64, is_opposed: bool, closes: bool| {
             let mut account = CounterAccount::default();
             account.set_congestion("cubic");
+            if is_opposed {
+                account.set_opposed();
+            }
             for step in 0..40_i64 {
                 let words = [
                     ("tcpi_snd_mss", 1448),
                     ("tcpi_unacked", 138),
                     ("tcpi_snd_cwnd", 200),
-                    ("tcpi_snd_wnd", 200_000),
+                    (
+                        "tcpi_snd_wnd",
+                        if closes && step % 2 == 0 { 0 } else { 200_000 },
+                    ),
                     ("tcpi_rtt", rtt_us),
                     ("tcpi_min_rtt", 20_000),
                     ("tcpi_bytes_acked", 500_000 * step),
@@ -490,8 +496,44 @@ mod tests {
             }
             account.diagnose().unwrap().primary().unwrap().cause.id
         };
-        assert_eq!(of(20_100), "receive-window-limited");
-        assert_eq!(of(40_000), "path-saturated");
+        assert_eq!(of(20_100, false, false), "receive-window-limited");
+        assert_eq!(of(40_000, false, false), "path-saturated");
+        // The queue may be that of the other direction, and no path closes a window.
+        assert_eq!(of(40_000, true, false), "receive-window-limited");
+        assert_eq!(of(40_000, false, true), "slow-reader");
+    }
+
+    #[test]
+    fn a_single_reading_of_a_silent_peer_is_an_outage() {
+        let of = |backoff: i64, last_ack_ms: i64| {
+            let words = [
+                ("tcpi_snd_mss", 1448),
+                ("tcpi_unacked", 141),
+                ("tcpi_lost", 141),
+                ("tcpi_snd_cwnd", 1),
+                ("tcpi_snd_wnd", 3_591_168),
+                ("tcpi_rtt", 29_767),
+                ("tcpi_min_rtt", 28_000),
+                ("tcpi_bytes_acked", 12_492_273),
+                ("tcpi_bytes_sent", 14_224_456),
+                ("tcpi_total_retrans", 1056),
+                ("tcpi_data_segs_out", 9825),
+                ("tcpi_busy_time", 14_312_000),
+                ("tcpi_notsent_bytes", 800_000),
+                ("tcpi_backoff", backoff),
+                ("tcpi_last_ack_recv", last_ack_ms),
+            ];
+            let mut account = CounterAccount::default();
+            let reading = Reading::of_words(Instant::ZERO + Duration::from_secs(20), words);
+            assert!(account.on_total(&reading));
+            account
+                .diagnose()
+                .unwrap()
+                .primary()
+                .map(|first| first.cause.id)
+        };
+        assert_eq!(of(5, 9084), Some("outage"));
+        assert_ne!(of(0, 12), Some("outage"));
     }
 
     #[test]

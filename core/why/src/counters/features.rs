@@ -90,6 +90,8 @@ features! {
     NotReading [0.1, 0.5] "Share of the slice in which the receiving application says that it did not read."
     HostDrops [0.02, 0.1, 0.3, 0.8] "Packets that the receiving host dropped, for each retransmission."
     Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs have not arrived."
+    Closed [0.02, 0.3] "Share of the connection's time with an advertised window of zero."
+    Opposed [0.0, 1.0] "Whether as much is sent the other way: its queue is in the RTT as well."
     ZeroWindow [0.02, 0.3] "Share of the slice in which the advertised window was zero."
     WindowHeld [0.0, 1.0] "Whether rate times RTT was held by a window, if the kernel's counters are unknown."
     BufferHeld [0.0, 1.0] "Whether rate times RTT was held by a send buffer, if the kernel's counters are unknown."
@@ -148,6 +150,17 @@ pub(super) struct Measures {
     pub held: Option<HeldWindow>,
     /// Whether rate, RTT and cwnd of a report, or of a single reading, show a full path.
     pub is_full_path: bool,
+    /// Share of the time with a window of zero.
+    closed: Option<f64>,
+}
+
+fn closed(slices: &[Slice]) -> Option<f64> {
+    let known = slices.iter().filter_map(|slice| {
+        let length = slice.length.as_secs_f64();
+        Some([slice.zero_window.value()? * length, length])
+    });
+    let [zero, all] = known.reduce(|[a, b], [c, d]| [a + c, b + d])?;
+    Some(zero / all.max(1e-9))
 }
 
 /// Returns the three quartiles of the samples.
@@ -213,6 +226,7 @@ impl Measures {
             is_model,
             held: HeldWindow::of(account),
             is_full_path: full_path::is_full(account, is_model, loss_rate),
+            closed: closed(slices),
         }
     }
 
@@ -241,7 +255,7 @@ impl Measures {
     }
 
     /// Features of the receive window and the send buffer.
-    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 13] {
+    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 15] {
         let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
         let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
         let knows_window = account.max_window > Bytes::ZERO;
@@ -254,6 +268,8 @@ impl Measures {
         let max_queue = most(account.max_send_queue);
         [
             (F::Coarse, truth(account.is_coarse())),
+            (F::Closed, self.closed),
+            (F::Opposed, truth(account.is_opposed)),
             (F::WindowShare, counted(slice.share(Wait::Window))),
             (F::WindowFill, slice.window_fill.value()),
             (

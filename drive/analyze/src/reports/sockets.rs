@@ -18,6 +18,11 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let mut runs = ss::looks(text);
     let times = ss::set_times(&mut runs);
     let mut notes = states(runs.last());
+    let is_once = runs.len() == 1;
+    // Without times only the last one says something: its counters are since the connection began.
+    if times == Times::Unknown {
+        runs.drain(..runs.len().saturating_sub(1));
+    }
     let count = runs.len();
     let mut connections: Vec<ReportedConnection> = Vec::new();
     for socket in runs.into_iter().flat_map(|run| run.sockets) {
@@ -36,7 +41,12 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     connections.iter_mut().for_each(receive);
     if count == 1 {
         notes.extend(connections.iter().map(since_begin));
-        notes.push(format!("ss was run once: {LOOP} shows what limits now"));
+        let note = if is_once {
+            Some(format!("ss was run once: {LOOP} shows what limits now"))
+        } else {
+            of_times(times)
+        };
+        notes.extend(note);
     } else {
         notes.extend(of_times(times));
     }
@@ -84,8 +94,8 @@ fn of_times(times: Times) -> Option<String> {
              known and explained; rates are those of that time; {LOOP} prints times"
         ),
         Times::Unknown => format!(
-            "the output of ss has no times, and some do not follow from its counters: {LOOP} prints \
-             times"
+            "the output of ss has no times, and some do not follow from its counters: only its last \
+             part is explained; {LOOP} prints times"
         ),
     })
 }

@@ -159,6 +159,9 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
     if let Some(name) = sender.and_then(|sender| sender.congestion.as_deref()) {
         account.set_congestion(name);
     }
+    if kept.streams.iter().any(|(_, other)| *other != role) {
+        account.set_opposed();
+    }
     let limit = |samples: Option<&Samples>, place: usize| match samples?.limits {
         BufferLimits::Kernel(limits) => limits[place],
         BufferLimits::Engine(_) => None,
