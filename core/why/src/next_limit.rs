@@ -69,10 +69,13 @@ pub(crate) fn window_rate(m: &Measures<'_>) -> Option<f64> {
     (!grows && trip > 0.0 && rounds >= 8).then(|| most / trip)
 }
 
-/// Returns the bottleneck rate, if packets back to back or a saturated link show it.
+/// Returns the bottleneck rate, if a saturated link shows it, or half of a flight back to back. A few
+/// packets pass at any rate: those of a token bucket's burst, or of a device that hands over several
+/// at once.
 pub(crate) fn path_rate(m: &Measures<'_>) -> Option<f64> {
+    let is_long = |train: u64| train * 2 >= m.sending.flight_max;
     match m.capacity.source {
         CapacitySource::FullLink => Some(m.capacity.bytes_per_second),
-        _ => m.line,
+        _ => m.line.filter(|_| m.line_train.is_some_and(is_long)),
     }
 }

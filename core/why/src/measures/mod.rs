@@ -57,6 +57,8 @@ pub(crate) struct Measures<'a> {
     pub peak: f64,
     /// Bottleneck rate by packet dispersion, bytes per second.
     pub line: Option<f64>,
+    /// Most bytes that followed each other at that rate.
+    pub line_train: Option<u64>,
     /// Capacity of the path, as far as known.
     pub capacity: Capacity,
     /// Median rate of the closest trains of packets, bytes per second; zero without any.
@@ -148,6 +150,7 @@ impl<'a> Measures<'a> {
             ),
             resolution,
             line: None,
+            line_train: None,
             capacity: Capacity::default(),
             train: path::train_rate(rounds, sender_view.sizes().full()),
             trips: path::round_trips(rounds, view, sender_view.turn),
@@ -169,7 +172,9 @@ impl<'a> Measures<'a> {
             start,
             duration: sender_view.last.saturating_since(start),
         };
-        measures.line = path::dispersion_rate(sender_view, view, pair, measures.peak);
+        let bounds = (measures.peak, resolution, sender_view.sizes().full());
+        let link = path::dispersion_rate(sender_view, view, pair, bounds);
+        (measures.line, measures.line_train) = link.unzip();
         measures.complete();
         measures
     }

@@ -221,25 +221,34 @@ fn busy(round: &Round) -> Duration {
 /// Time that a handshake may take longer than an RTT without showing another path.
 const RESOLUTION: Duration = Duration::from_millis(50);
 
-/// Returns the bottleneck rate from the distances between packets behind it: of the data, or of the
-/// ACKs that answer it. A rate below the highest delivery rate is none of a link.
+/// Returns the bottleneck rate from the distances between packets behind it, of the data or of the
+/// ACKs that answer it, and the most bytes that followed each other at them. A rate below the highest
+/// delivery rate is none of a link.
 pub(super) fn dispersion_rate(
     sender_view: &SenderView,
     view: CapturePoint,
     pair: Option<Pair<'_>>,
-    peak: f64,
-) -> Option<f64> {
-    let data = sender_view.data_spacing.rate();
-    let acks = sender_view.ack_spacing.rate();
-    let rates = match (pair, view) {
-        (Some(pair), _) => [pair.sender_view.data_spacing.rate(), None],
-        (None, CapturePoint::Receiver) => [data, None],
+    (peak, resolution, mss): (f64, Duration, u64),
+) -> Option<(f64, u64)> {
+    let data = &sender_view.data_spacing;
+    let acks = &sender_view.ack_spacing;
+    let spacings = match (pair, view) {
+        (Some(pair), _) => [Some(&pair.sender_view.data_spacing), None],
+        (None, CapturePoint::Receiver) => [Some(data), None],
         // The bottleneck may be on either side of the capture point: both have to show.
-        (None, CapturePoint::Middle) => [data.and(acks), acks.and(data)],
-        (None, _) => [acks, None],
+        (None, CapturePoint::Middle) => [Some(data), Some(acks)].map(|spacing| {
+            let has_both = data.rate().is_some() && acks.rate().is_some();
+            spacing.filter(|_| has_both)
+        }),
+        (None, _) => [Some(acks), None],
     };
-    let known = rates.into_iter().flatten();
-    known.filter(|rate| *rate >= 0.9 * peak).reduce(f64::min)
+    let spacings = spacings.into_iter().flatten();
+    let known = spacings.filter_map(|spacing| {
+        let rate = spacing.rate_by(resolution, mss)?;
+        Some((rate, spacing.longest_train()))
+    });
+    let links = known.filter(|(rate, _)| *rate >= 0.9 * peak);
+    links.min_by(|(rate, _), (other, _)| rate.total_cmp(other))
 }
 
 /// Returns the RTT of the whole path in each round.

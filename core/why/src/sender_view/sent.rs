@@ -228,7 +228,7 @@ impl SenderView {
             });
             // Another train begins after it, unless the gap took time.
             if !self.data_spacing.is_close(octets, gap) {
-                self.data_spacing.train = octets;
+                self.data_spacing.begin_train(octets);
             }
         }
     }

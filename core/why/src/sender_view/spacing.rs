@@ -25,8 +25,9 @@ pub(crate) struct Spacing {
     usual: [Usual; 8],
     /// Bytes, and the range of gaps between them that match the first.
     quick: (u64, u64, u64),
-    /// Bytes back to back so far.
+    /// Bytes back to back so far, and the most of earlier trains.
     pub train: u64,
+    longest: u64,
     /// Whether the next gap is not between neighbors.
     skips: bool,
 }
@@ -58,7 +59,7 @@ impl Spacing {
     #[inline(never)]
     fn add_other(&mut self, octets: u64, ns: u64) {
         if core::mem::take(&mut self.skips) {
-            self.train = octets;
+            self.begin_train(octets);
             return;
         }
         let each = ns.saturating_mul(Self::UNIT) / octets.max(1);
@@ -80,11 +81,22 @@ impl Spacing {
         };
         self.quick = (octets, of(1).max(1), of(0).saturating_add(of(0) / 16));
         let is_close = self.is_close(octets, Duration::from_nanos(ns));
-        self.train = if is_close {
-            self.train + octets
+        if is_close {
+            self.train += octets;
         } else {
-            octets
-        };
+            self.begin_train(octets);
+        }
+    }
+
+    /// Begins a train with that many bytes.
+    pub fn begin_train(&mut self, octets: u64) {
+        self.longest = self.longest_train();
+        self.train = octets;
+    }
+
+    /// Most bytes that followed each other at the shortest frequent distance.
+    pub fn longest_train(&self) -> u64 {
+        self.longest.max(self.train)
     }
 
     /// Returns the shortest frequent distance, in nanoseconds per [`Self::UNIT`] bytes.
@@ -104,6 +116,16 @@ impl Spacing {
     pub fn rate(&self) -> Option<f64> {
         let each = self.each()?;
         Some(Self::UNIT as f64 * 1e9 / each.max(1) as f64)
+    }
+
+    /// Returns the rate, if a clock of that resolution tells the distance between segments of `octets`
+    /// from others.
+    pub fn rate_by(&self, resolution: Duration, octets: u64) -> Option<f64> {
+        const TICKS: u64 = 4;
+        let octets = self.quick.0.max(octets);
+        let gap = u128::from(self.each()?) * u128::from(octets) / u128::from(Self::UNIT);
+        let is_told = gap >= u128::from(resolution.as_nanos() * TICKS);
+        self.rate().filter(|_| is_told)
     }
 
     /// Returns the number of segments of `octets` that fit into a gap.
@@ -138,6 +160,16 @@ mod tests {
     }
 
     #[test]
+    fn distances_of_few_ticks_of_the_clock_are_no_rate() {
+        let mut spacing = Spacing::default();
+        for _ in 0..50 {
+            spacing.add(1448, Duration::from_micros(3));
+        }
+        let by = |resolution| spacing.rate_by(resolution, 1448).is_some();
+        assert!(by(Duration::from_nanos(100)) && !by(Duration::from_micros(1)));
+    }
+
+    #[test]
     fn a_train_is_what_follows_closely() {
         let mut spacing = Spacing::default();
         for _ in 0..9 {
@@ -148,5 +180,6 @@ mod tests {
             spacing.add(1000, Duration::from_micros(100));
         }
         assert_eq!(spacing.train, 4000);
+        assert_eq!(spacing.longest_train(), 9000);
     }
 }
