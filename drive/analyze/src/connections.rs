@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Side};
-use gigatcp_why::{CaptureContext, Diagnosis, NoData, NoDataKind, Watcher};
+use gigatcp_why::{CaptureContext, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Watcher};
 
 /// The connections of a capture, in the order of their first packets.
 #[derive(Debug, Default)]
@@ -163,6 +163,12 @@ impl Connections {
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, indices)| Reverse(indices.len()));
         kinds
+    }
+
+    /// Clients that open a connection for each request, where that takes much of the time.
+    pub fn repeated_handshakes(&self) -> Vec<RepeatedHandshakes> {
+        let all = 0..self.len();
+        RepeatedHandshakes::of(all.filter_map(|index| self.connection(index)))
     }
 
     /// Returns the connections that carried data, largest first.

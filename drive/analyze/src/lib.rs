@@ -81,7 +81,9 @@ pub use diagnoses::Diagnoses;
 pub use error::Error;
 pub use follow::{FlowCounts, Step, check, follow};
 pub use gigatcp_capture::{Format, Note, NoteKind, ReadError};
-pub use gigatcp_why::{CapturePoint, Diagnosis, NoData, NoDataKind, Slice, Slices, loss_window};
+pub use gigatcp_why::{
+    CapturePoint, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Slice, Slices, loss_window,
+};
 pub use options::{Options, Progress};
 pub use packets::Analyzer;
 pub use pairs::{ConnectionKey, PairedDiagnosis, diagnose_pairs};

@@ -500,6 +500,45 @@ fn connections_without_data_are_told_by_their_handshake() {
     assert!(sentence(kinds[5].1[0]).contains("5.00 kB were acknowledged in 5.00 s"));
 }
 
+/// Exchanges with a server 60 ms away, each on a connection of its own that begins every `step` ms.
+fn exchanges(count: u16, step: u32) -> Vec<Packet> {
+    let exchange = |number: u16| {
+        let (port, at) = (5000 + number, u32::from(number) * step);
+        let client = move |after: u32| Packet::new(at + after, port, true);
+        let server = move |after: u32| Packet::new(at + after, port, false);
+        [
+            client(0).numbers(100, 0).flags(SYN),
+            server(60).numbers(900, 101).flags(SYN | ACK),
+            client(60).numbers(101, 901),
+            client(61).numbers(101, 901).len(100),
+            server(121).numbers(901, 201).len(1000),
+            client(121).numbers(201, 1901),
+        ]
+    };
+    (0..count).flat_map(exchange).collect()
+}
+
+#[test]
+fn connections_for_one_request_each_are_limited_by_their_handshakes() {
+    let found = |count, step| {
+        let mut packets = exchanges(count, step);
+        packets.sort_by_key(|packet| packet.at);
+        let capture = Capture::read(&bytes(&packets), &Options::default()).unwrap();
+        capture.connections().repeated_handshakes()
+    };
+    let repeated = found(12, 130);
+    assert_eq!(repeated.len(), 1);
+    assert_eq!(
+        repeated[0].sentence(),
+        "0.0.0.1 opened 12 connections to 0.0.0.2:80, one after the other, each for 1.10 kB: their \
+         handshakes took 720 ms of 1.45 s. Keep connections open and use them again (HTTP \
+         keep-alive, a pool): an exchange would take 61.0 ms and not 121 ms, with TLS less still."
+    );
+    // Few, and those that overlap, as a browser opens them.
+    assert_eq!(found(9, 130), []);
+    assert_eq!(found(12, 20), []);
+}
+
 #[test]
 fn icmp_error_is_named_in_the_answer_of_the_connection_that_it_quotes() {
     let syn = Packet::new(1, 5001, true).numbers(100, 0).flags(SYN);

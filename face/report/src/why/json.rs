@@ -89,9 +89,28 @@ impl Serialize for Listed<'_> {
         fields.serialize_entry("not_shown", &(with_data - order.len()))?;
         fields.serialize_entry("notes", &notes)?;
         fields.serialize_entry("packets", &info.packets)?;
+        fields.serialize_entry("repeated_handshakes", &repeated_handshakes(capture))?;
         fields.serialize_entry("without_data", &without_data)?;
         fields.end()
     }
+}
+
+/// Clients that open a connection for each request.
+fn repeated_handshakes(capture: &Capture) -> Vec<Value> {
+    let found = capture.connections().repeated_handshakes().into_iter();
+    found
+        .map(|found| {
+            json!({
+                "client": found.client.to_string(),
+                "server": found.server.to_string(),
+                "count": found.connections,
+                "connection": found.first + 1,
+                "handshakes_ns": found.handshakes.as_nanos(),
+                "elapsed_ns": found.elapsed.as_nanos(),
+                "sentence": found.sentence(),
+            })
+        })
+        .collect()
 }
 
 /// Returns what became of connections without data, one entry for each kind.

@@ -35,8 +35,13 @@ pub fn put<E: From<Error>>(
 ) -> Result<(), E> {
     let order = Order::of(captures, pairs, detail.shows_all);
     let leads = most_failed(captures);
+    let mut first = String::new();
     if leads {
-        write(&silent(captures))?;
+        first.push_str(&silent(captures));
+    }
+    first.push_str(&repeated_handshakes(captures));
+    if !first.is_empty() {
+        write(&first)?;
         if !order.shown().is_empty() {
             write("\n")?;
         }
@@ -137,6 +142,15 @@ fn silent_in(loaded: &AnsweredCapture) -> String {
         Some(wrap(&line, 0))
     });
     lines.collect()
+}
+
+/// A line for each client that opens a connection for each request.
+fn repeated_handshakes(captures: &[&AnsweredCapture]) -> String {
+    let whole = captures.iter().filter(|loaded| loaded.chosen.is_empty());
+    let found = whole.flat_map(|loaded| loaded.capture.connections().repeated_handshakes());
+    found
+        .map(|found| wrap_hanging(&found.sentence(), 0, 2))
+        .collect()
 }
 
 /// Whether most connections failed, so that they lead.
