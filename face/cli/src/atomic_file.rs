@@ -265,14 +265,19 @@ fn remember(temporary: &Path) {
             if IS_HEARD.load(Ordering::SeqCst) {
                 return;
             }
-            temporaries(|files| {
-                for temporary in files.iter() {
-                    let _ = fs::remove_file(temporary);
-                }
-                // Under the lock, so no further file can be created.
-                let _ = emulate_default_handler(signal);
-            });
+            // Under the lock, so no further file can be created.
+            removing_all(|| drop(emulate_default_handler(signal)));
         });
+    });
+}
+
+/// Removes all temporary files, and then does what ends the process.
+pub(crate) fn removing_all(ends: impl FnOnce()) {
+    temporaries(|files| {
+        for temporary in files.iter() {
+            let _ = fs::remove_file(temporary);
+        }
+        ends();
     });
 }
 

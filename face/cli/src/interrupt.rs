@@ -78,11 +78,11 @@ impl Interrupt {
             .shared
             .ignores_second
             .store(true, Ordering::SeqCst);
-        atomic_file::signals_are_heard();
         interrupt.listening(signals::ALL)
     }
 
     fn listening(self, wanted: &[i32]) -> Result<Self, Failure> {
+        atomic_file::signals_are_heard();
         let shared = self.shared.clone();
         signals::hear(wanted, move |signal| shared.on_signal(signal))
             .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
@@ -159,7 +159,7 @@ impl Shared {
             Some(folder) => output::say(&format!("\naborted: {} is stored", folder.display())),
             None => output::say("\naborted: nothing was stored"),
         }
-        process::exit(Signal(signal).exit_status().into());
+        atomic_file::removing_all(|| process::exit(Signal(signal).exit_status().into()));
     }
 }
 

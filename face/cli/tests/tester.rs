@@ -314,6 +314,53 @@ fn a_port_in_use_is_named_with_what_shows_its_owner() {
     assert!(diagnostics.contains("ss -tlnp"), "{diagnostics}");
 }
 
+/// Ctrl-C ends a test and keeps what was measured, also on the page.
+#[test]
+fn interrupted_test_prints_its_result_and_writes_its_page() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    // A busy host may need longer to begin.
+    for seconds in [1, 5, 20] {
+        let child = Command::new(GIGATCP)
+            .args([
+                "test",
+                "127.0.0.1",
+                "-p",
+                &server.port,
+                "--no-probe",
+                "-t",
+                "60",
+            ])
+            .arg("--report")
+            .arg(&page)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(seconds));
+        let pid = child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        if page.exists() {
+            assert!(
+                text(&output.stdout).contains("bit/s"),
+                "{}",
+                text(&output.stdout)
+            );
+            return;
+        }
+    }
+    panic!("no page");
+}
+
 /// A port that is free now.
 fn free_port() -> String {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
