@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gigatcp_capture::{CaptureReader, ReadError};
 use gigatcp_flows::{Endpoint, WindowScales};
@@ -13,6 +13,9 @@ use crate::error::Error;
 
 /// Maximum bytes of standard input or a pipe held in memory.
 const MAX_HELD: u64 = 1 << 30;
+
+/// Text of standard input, once it was read.
+static TEXT: OnceLock<Arc<[u8]>> = OnceLock::new();
 
 /// Decides by its number, from 1, whether a packet is analyzed.
 type Selection = Arc<dyn Fn(u64) -> bool + Send + Sync>;
@@ -38,9 +41,38 @@ impl Source {
         Self::of(Origin::File(path.into()))
     }
 
-    /// Returns standard input, which can be read once.
-    pub const fn standard_input() -> Self {
-        Self::of(Origin::StandardInput)
+    /// Returns standard input, which can be read once, unless it is text that was read before.
+    pub fn standard_input() -> Self {
+        match TEXT.get() {
+            Some(text) => Self::bytes("-", Arc::clone(text)),
+            None => Self::of(Origin::StandardInput),
+        }
+    }
+
+    /// Reads standard input to its end if it begins as text does, which may be a report. It stays
+    /// available as a source. `None`: it is something else, of which nothing was consumed.
+    ///
+    /// # Errors
+    /// [`Error::Hold`] if reading fails, [`Error::TooLarge`] above 1 GiB.
+    pub fn text_of_standard_input() -> Result<Option<Arc<[u8]>>, Error> {
+        let name = || "-".to_owned();
+        let failed = |source| Error::Hold {
+            name: name(),
+            source,
+        };
+        let mut input = io::stdin().lock();
+        if !is_text(input.fill_buf().map_err(failed)?) {
+            return Ok(None);
+        }
+        let bytes = held(input).map_err(failed)?;
+        if bytes.len() as u64 > MAX_HELD {
+            let limit = MAX_HELD;
+            return Err(Error::TooLarge {
+                name: name(),
+                limit,
+            });
+        }
+        Ok(Some(Arc::clone(TEXT.get_or_init(|| bytes.into()))))
     }
 
     /// Returns the file at `path`, or standard input if that is `-`.
@@ -188,6 +220,13 @@ impl fmt::Debug for Source {
             .field("is_selective", &self.selection.is_some())
             .finish()
     }
+}
+
+/// Whether bytes begin as text does.
+pub fn is_text(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(512)];
+    let is_binary = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
+    !head.is_empty() && !head.iter().any(is_binary)
 }
 
 /// Returns whether it is neither file nor directory, and so can be read only once.

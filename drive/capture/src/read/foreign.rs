@@ -82,8 +82,7 @@ const TEXTS: [(&[&str], &str, &str); 14] = [
     (&["0x0000:"], "a hexadecimal dump", "type `tcpdump -w FILE`"),
 ];
 
-const SAVE: &str =
-    "save it in a file, and name that to `gigatcp why`: a report is not read from standard input";
+const SAVE: &str = "paste it whole, from its first line to its last";
 const NO_TRANSFER: &str =
     "type `ss -tino` during the transfer, or capture it with `tcpdump -w FILE`";
 const PER_CONNECTION: &str = "type `ss -tino`, which has them for each connection";

@@ -90,8 +90,8 @@ host A, net A/LENGTH, port N, tcp, ip, ip6, and, or, not. The kernel's counters 
 sockets are read meanwhile, and are a piece of evidence. Packets that this host was too busy to \
 capture are counted. Nothing is sent, and without --capture nothing is kept.
 
-Reports are understood as well, with less certainty: iperf3 -J and --json-stream, nuttcp's lines \
-(with -i1), repeated output of `ss -tinm`, and `gigatcp watch --json-lines`.
+Reports are understood as well, with less certainty, also from standard input: what iperf3, iperf 2, \
+nuttcp and `ss -tinm` print, and `gigatcp watch --json-lines`.
 
 A directory of `gigatcp watch --record` is a recording of the kernel's counters: --at says which \
 time of it to explain, --for how long, --peer which connections.

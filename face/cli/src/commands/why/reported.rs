@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use gigatcp_analyze::reports::{self, Report, Reported};
+use gigatcp_analyze::{Source, is_text};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::why::answer::{self, ConnectionLabel, labeled};
 use gigatcp_report::why::json::diagnosed;
@@ -16,16 +17,24 @@ use crate::failure::Failure;
 /// Maximum bytes of a report; a longer text is read as printed packets.
 const MAX_SIZE: u64 = 256 << 20;
 
-/// Returns the report in a file; `None` if it is something else.
+/// Returns the report in a file or on standard input; `None` if it is something else.
 pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> {
+    if path.as_os_str() == "-" {
+        let text = Source::text_of_standard_input()?;
+        return text.map_or(Ok(None), |bytes| report(path, &bytes));
+    }
     let is_small = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= MAX_SIZE);
-    if !path.is_file() || !is_small(path) || !is_text(path) {
+    if !path.is_file() || !is_small(path) || !begins_as_text(path) {
         return Ok(None);
     }
     let bytes =
         fs::read(path).map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
-    let report = reports::report(&String::from_utf8_lossy(&bytes));
-    match serde_json::from_slice::<Value>(&bytes) {
+    report(path, &bytes)
+}
+
+fn report(path: &Path, bytes: &[u8]) -> Result<Option<Report>, Failure> {
+    let report = reports::report(&String::from_utf8_lossy(bytes));
+    match serde_json::from_slice::<Value>(bytes) {
         Ok(document @ (Value::Object(_) | Value::Array(_))) if report.is_none() => {
             Err(foreign(path, &document))
         }
@@ -47,13 +56,10 @@ fn foreign(path: &Path, document: &Value) -> Failure {
         .hint("it also reads captures, the text of iperf3, nuttcp and `ss -tinm`, and stored runs")
 }
 
-/// Whether a file begins as text does.
-fn is_text(path: &Path) -> bool {
+fn begins_as_text(path: &Path) -> bool {
     let mut head = [0; 512];
     let read = File::open(path).and_then(|mut file| file.read(&mut head));
-    let head = &head[..read.unwrap_or(0)];
-    let is_binary = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
-    !head.is_empty() && !head.iter().any(is_binary)
+    is_text(&head[..read.unwrap_or(0)])
 }
 
 /// Returns the answers for the connections of a report.
