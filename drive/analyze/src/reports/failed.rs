@@ -9,7 +9,8 @@
 pub struct FailedConnection {
     /// Program that says so.
     pub program: &'static str,
-    /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy`, `silent` or `closed`.
+    /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy`, `silent`, `undelivered` or
+    /// `closed`.
     pub outcome: &'static str,
     /// What happened, in a sentence.
     pub sentence: &'static str,
@@ -102,6 +103,19 @@ const KINDS: [Kind; 8] = [
 ];
 
 impl FailedConnection {
+    /// A connection that was opened, and over which a tester sent for seconds in vain.
+    pub(super) fn undelivered(program: &'static str) -> Self {
+        Self {
+            program,
+            outcome: "undelivered",
+            sentence: "The connection opened, and then nothing was delivered: the path drops packets of \
+                       full size, or failed.",
+            fix: "send small and large packets there (ping -M do -s 1400): if only large ones are lost, \
+                  lower the MTU or let ICMP pass; if all are, look for what forgot the connection",
+            line: "0 bytes in each interval".to_owned(),
+        }
+    }
+
     /// Finds the failure in the output of a program: its last line that names one.
     pub(super) fn read(text: &str) -> Option<Self> {
         text.lines()

@@ -13,6 +13,9 @@ use gigatcp_why::counters::{End, Reading};
 /// part of its neighbor: rates over a few milliseconds say nothing.
 const MIN_LENGTH: f64 = 0.25;
 
+/// Length of an interval in seconds that shows a stall: more than a first timeout takes.
+const LONG_STALL: f64 = 0.9;
+
 /// Assumed segment size, if none is reported.
 pub(super) const SMSS: u64 = 1448;
 
@@ -87,9 +90,11 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
         }
         let smss = settings.smss;
         let rtt = interval.rtt.or(settings.setup_rtt);
-        // After a timeout cwnd is a segment (RFC 5681 section 3.1).
+        // After a timeout cwnd is a segment (RFC 5681 section 3.1). A tester always has data, so
+        // where cwnd is not told a second without any is a stall as well.
+        let is_one_segment = |cwnd: f64| cwnd < 2.0 * smss as f64;
         let is_timed_out =
-            interval.bytes <= 0.0 && interval.cwnd.is_some_and(|cwnd| cwnd < 2.0 * smss as f64);
+            interval.bytes <= 0.0 && interval.cwnd.map_or(seconds >= LONG_STALL, is_one_segment);
         let in_flight = rtt.map(|rtt| interval.bytes / seconds * rtt.as_secs_f64());
         let reading = Reading {
             at,

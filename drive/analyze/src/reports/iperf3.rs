@@ -73,7 +73,7 @@ pub(super) fn read(text: &str) -> Option<Test> {
         notes.push(format!("iperf3 reports an error: {error}"));
     }
     if whole["start"]["test_start"]["protocol"] == "UDP" {
-        notes.push("a UDP test has no connection to explain".to_owned());
+        notes.push(super::NO_CONNECTION.to_owned());
         return Some((Vec::new(), failed, notes));
     }
     // In a reverse test, the server's output is the sender's side.

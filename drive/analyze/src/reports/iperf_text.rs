@@ -83,7 +83,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, Vec<ReportedConnection>,
         Program::Iperf3 => "iperf3",
     };
     if read.is_udp {
-        let notes = vec!["a UDP test has no connection to explain".to_owned()];
+        let notes = vec![super::NO_CONNECTION.to_owned()];
         return Some((source, Vec::new(), notes));
     }
     read.command = Command::read(text, &["iperf3", "iperf"]).unwrap_or_default();

@@ -8,6 +8,7 @@
 //! | `intervals.rs` | the intervals of these testers as readings |
 //! | `lines.rs` | `gigatcp watch --json-lines` |
 //! | `command.rs` | the command line copied with such a text |
+//! | `datagrams.rs` | UDP tests of iperf |
 //! | `failed.rs` | errors of programs whose connection failed |
 //! | `sockets.rs` | output of `ss -tin`, once or repeated, which `gigatcp-why` reads |
 //!
@@ -15,6 +16,7 @@
 //! counters, which are less certain than those from packets.
 
 mod command;
+mod datagrams;
 mod failed;
 mod intervals;
 mod iperf3;
@@ -23,10 +25,11 @@ mod lines;
 mod nuttcp;
 mod sockets;
 
-use gigatcp_units::{Duration, Instant};
-use gigatcp_why::Diagnosis;
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading, ss};
+use gigatcp_why::{Diagnosis, Outcome};
 
+pub use datagrams::Datagrams;
 pub use failed::FailedConnection;
 
 /// Diagnosis of a connection from a report.
@@ -53,6 +56,8 @@ pub struct Report {
     pub connections: Vec<Reported>,
     /// The connection that could not be opened, or ended in mid-test.
     pub failed: Option<FailedConnection>,
+    /// What a UDP test shows.
+    pub datagrams: Option<Datagrams>,
     /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
 }
@@ -81,10 +86,28 @@ impl ReportedConnection {
     }
 }
 
+/// Minimum number of segments that show a limit, as of packets.
+const MIN_SEGMENTS: u64 = 10;
+
+impl ReportedConnection {
+    /// Whether a tester sent for seconds and nothing was delivered.
+    fn is_undelivered(&self) -> bool {
+        const LONG: Duration = Duration::from_secs(3);
+        let [(_, first), .., (_, last)] = &self.steps[..] else {
+            return false;
+        };
+        let is_long = last.at.saturating_since(first.at) >= LONG;
+        is_long && last.busy.is_none() && last.bytes_acked == Some(Bytes::ZERO)
+    }
+}
+
 /// Note on reports without the kernel's counters of waits.
 const COARSE: &str = "iperf3 reports few counters: the flight is taken to be rate times RTT; certain are \
                       a window that this equals, a full path with cwnd in use and a longer RTT, and \
                       a rate that the user requested";
+
+/// Note on a test of datagrams of which no sum is there.
+const NO_CONNECTION: &str = "a UDP test has no connection to explain";
 
 /// Note on counters that no connection has for itself.
 const OF_HOST: &str = "these counters are of the whole host, not of a connection: `ss -tin` prints those \
@@ -107,41 +130,74 @@ fn has_packets(text: &str) -> bool {
     text.contains("Flags [") || text.contains("Seq=")
 }
 
-/// Parses a report; `None` if the text has another form.
+/// What a program printed: its name, the connections, and notes on them.
+type Part = (&'static str, Vec<ReportedConnection>, Vec<String>);
+
+/// Parses a report; `None` if the text has another form. A text may have parts of several programs,
+/// as when somebody pastes all that he has tried.
 pub fn report(text: &str) -> Option<Report> {
     let mut failed = None;
-    let (source, connections, notes) = if let Some(test) = iperf3::read(text) {
-        failed = test.1.or_else(|| FailedConnection::read(text));
-        ("iperf3", test.0, test.2)
+    let mut parts: Vec<Part> = Vec::new();
+    if let Some(test) = iperf3::read(text) {
+        failed = test.1;
+        parts.push(("iperf3", test.0, test.2));
     } else if let Some(connections) = lines::read(text) {
-        ("gigatcp watch", connections, Vec::new())
-    } else if ss::is_ss(text) {
-        failed = FailedConnection::in_ss(text);
-        let (connections, notes) = sockets::read(text);
-        ("ss", connections, notes)
-    } else if let Some((source, connections, notes)) = iperf_text::read(text) {
-        failed = FailedConnection::read(text);
-        (source, connections, notes)
-    } else if let Some((connections, notes)) = nuttcp::read(text) {
-        failed = FailedConnection::read(text);
-        ("nuttcp", connections, notes)
-    } else if is_of_host(text) {
-        ("nstat", Vec::new(), vec![OF_HOST.to_owned()])
+        parts.push(("gigatcp watch", connections, Vec::new()));
     } else {
+        if ss::is_ss(text) {
+            let (connections, notes) = sockets::read(text);
+            parts.push(("ss", connections, notes));
+        }
+        if let Some(part) = iperf_text::read(text) {
+            parts.push(part);
+        } else if let Some((connections, notes)) = nuttcp::read(text) {
+            parts.push(("nuttcp", connections, notes));
+        }
+    }
+    let is_read = !parts.is_empty();
+    if parts.first().is_some_and(|part| part.0 == "ss") {
+        failed = FailedConnection::in_ss(text);
+    }
+    let is_of_tester = |part: &Part| !matches!(part.0, "ss" | "gigatcp watch");
+    if failed.is_none() && parts.iter().any(is_of_tester) {
+        failed = FailedConnection::read(text);
+    }
+    if !is_read && is_of_host(text) {
+        parts.push(("nstat", Vec::new(), vec![OF_HOST.to_owned()]));
+    } else if !is_read {
         let only = FailedConnection::read(text).filter(|_| !has_packets(text))?;
-        let program = only.program;
+        parts.push((only.program, Vec::new(), Vec::new()));
         failed = Some(only);
-        (program, Vec::new(), Vec::new())
-    };
-    let mut connections: Vec<Reported> = connections
-        .into_iter()
-        .filter_map(|connection| explained(connection, source))
-        .collect();
-    connections.sort_by_key(|connection| std::cmp::Reverse(connection.diagnosis.delivered));
+    }
+    let source = parts.first()?.0;
+    let is_mixed = parts.iter().filter(|part| !part.1.is_empty()).count() > 1;
+    let (mut connections, mut notes) = (Vec::new(), Vec::new());
+    for (source, found, more) in parts {
+        if failed.is_none() && found.iter().all(ReportedConnection::is_undelivered) {
+            failed = (!found.is_empty()).then(|| FailedConnection::undelivered(source));
+        }
+        connections.extend(found.into_iter().filter_map(|one| explained(one, source)));
+        notes.extend(more);
+    }
+    let datagrams = Datagrams::read(text);
+    notes.retain(|note: &String| datagrams.is_none() || note != NO_CONNECTION);
+    let most = connections
+        .iter()
+        .map(|one: &Reported| one.diagnosis.delivered)
+        .max();
+    let most = most.unwrap_or_default().as_u64();
+    // Of one transfer that several programs report, the sure answer comes first.
+    connections.sort_by_key(|one| {
+        let delivered = one.diagnosis.delivered;
+        let is_part = delivered.as_u64() * 10 < most;
+        let is_later = is_mixed && (is_part || one.diagnosis.is_unsure());
+        (is_mixed && is_part, is_later, std::cmp::Reverse(delivered))
+    });
     Some(Report {
         source,
         connections,
         failed,
+        datagrams,
         notes,
     })
 }
@@ -173,7 +229,16 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
         }
         account.on_reading(*end, reading);
     }
-    let diagnosis = account.diagnose()?;
+    let mut diagnosis = account.diagnose()?;
+    let smss = connection
+        .steps
+        .last()
+        .and_then(|(_, reading)| reading.smss);
+    let smss = smss.map_or(intervals::SMSS, Bytes::as_u64).max(1);
+    let packets = diagnosis.delivered.as_u64().div_ceil(smss);
+    if packets < MIN_SEGMENTS {
+        diagnosis.outcome = Outcome::TooShort { packets };
+    }
     (diagnosis.delivered.as_u64() > 0).then_some(Reported {
         ends: connection.ends,
         captured: format!("from a report of {source}"),

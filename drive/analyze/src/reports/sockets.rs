@@ -16,8 +16,10 @@ const LOOP: &str = "`while sleep 1; do date +%s.%N; ss -tinmo; done`";
 /// Returns the connections, and notes on them.
 pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let mut runs = ss::looks(text);
-    let times = ss::set_times(&mut runs);
     let mut notes = states(runs.last());
+    // Those of another loop or host, beside a loop that prints times.
+    let other = without_time(&mut runs);
+    let times = ss::set_times(&mut runs);
     let is_once = runs.len() == 1;
     // Without times only the last one says something: its counters are since the connection began.
     if times == Times::Unknown {
@@ -39,6 +41,12 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
         }
     }
     connections.iter_mut().for_each(receive);
+    for socket in other.iter().flat_map(|run| &run.sockets) {
+        let ends = format!("{} -> {}", socket.peer, socket.local);
+        if let Some(known) = connections.iter_mut().find(|known| known.ends == ends) {
+            add_receiver(known, &socket.reading);
+        }
+    }
     if count == 1 {
         notes.extend(connections.iter().map(since_begin));
         let note = if is_once {
@@ -51,6 +59,38 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
         notes.extend(of_times(times));
     }
     (connections, notes)
+}
+
+/// Takes out the runs without a time, if two or more have one.
+fn without_time(runs: &mut Vec<SsSnapshot>) -> Vec<SsSnapshot> {
+    let timed = runs.iter().filter(|run| run.at.is_some()).count();
+    if timed < 2 || timed == runs.len() {
+        return Vec::new();
+    }
+    let (kept, other) = std::mem::take(runs)
+        .into_iter()
+        .partition(|run| run.at.is_some());
+    *runs = kept;
+    other
+}
+
+/// Adds what the other host says of a connection beside each reading of its sender: data that waits to
+/// be read there.
+fn add_receiver(known: &mut ReportedConnection, there: &Reading) {
+    if there.unread.is_none_or(|bytes| bytes == Bytes::ZERO) {
+        return;
+    }
+    let steps = std::mem::take(&mut known.steps);
+    known.steps = steps
+        .into_iter()
+        .flat_map(|(end, reading)| {
+            let receiver = Reading {
+                at: reading.at,
+                ..there.clone()
+            };
+            [(End::Receiver, receiver), (end, reading)]
+        })
+        .collect();
 }
 
 /// Note on the time that a single reading explains.

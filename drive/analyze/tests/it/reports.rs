@@ -200,7 +200,7 @@ fn the_text_of_iperf_names_the_sender_first_and_datagrams_as_such() {
                 "{name}: {ends}"
             );
         }
-        assert_eq!(ends.is_empty(), notes(&report, "a UDP test"), "{name}");
+        assert_eq!(ends.is_empty(), report.datagrams.is_some(), "{name}");
     }
 }
 
@@ -352,5 +352,55 @@ fn a_reverse_test_without_the_servers_side_has_a_note_and_no_certain_cause() {
     assert_eq!(
         report.connections[0].ends,
         "10.2.0.1:5201 -> 10.1.0.1:40000"
+    );
+}
+
+/// The text of iperf3, and the control connection that ss shows at the same time.
+const PASTE: &str = "\
+$ iperf3 -c 192.0.2.7
+[  5] local 198.51.100.1 port 45064 connected to 192.0.2.7 port 5201
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5]   0.00-1.00   sec   731 KBytes  5.99 Mbits/sec    0    107 KBytes
+[  5]   1.00-2.00   sec   731 KBytes  5.99 Mbits/sec    0    107 KBytes
+[  5]   2.00-3.00   sec   798 KBytes  6.53 Mbits/sec    0    107 KBytes
+$ ss -tin
+State Recv-Q Send-Q       Local Address:Port          Peer Address:Port Process
+ESTAB 0      0             192.0.2.7:5201        198.51.100.1:45050
+\t cubic rto:220 rtt:17.9/1.1 mss:1448 cwnd:10 bytes_sent:4 bytes_acked:4 segs_out:9 \
+data_segs_out:4 delivered:4 app_limited busy:176ms notsent:0 minrtt:17
+";
+
+#[test]
+fn parts_of_several_programs_are_read_and_a_control_connection_decides_nothing() {
+    let report = report(PASTE).expect("two reports");
+    let delivered = report
+        .connections
+        .iter()
+        .map(|one| one.diagnosis.delivered.as_u64());
+    assert_eq!(delivered.collect::<Vec<_>>(), [2_314_240, 4]);
+    assert!(report.connections[1].diagnosis.is_unsure());
+}
+
+#[test]
+fn seconds_without_data_are_an_outage_and_a_test_without_any_is_undelivered() {
+    let row = |second: u32, amount: &str| {
+        format!("[  1] {second}.0000-{}.0000 sec  {amount}\n", second + 1)
+    };
+    let text = |amounts: &[&str]| -> String {
+        let rows = (0..)
+            .zip(amounts)
+            .map(|(second, amount)| row(second, amount));
+        let head = "[ ID] Interval       Transfer     Bandwidth\n";
+        head.chars()
+            .chain(rows.collect::<String>().chars())
+            .collect()
+    };
+    let (some, none) = ("1.29 MBytes  10.8 Mbits/sec", "0.000 Bytes  0.000 bits/sec");
+    let stalled = report(&text(&[some, none, none, none, some, some, some])).unwrap();
+    assert_eq!(primary(&stalled).0, "outage");
+    let dead = report(&text(&[none; 10])).unwrap();
+    assert_eq!(
+        dead.failed.map(|failed| failed.outcome),
+        Some("undelivered")
     );
 }

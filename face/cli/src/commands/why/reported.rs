@@ -72,6 +72,12 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
         text.push_str(&labeled("Fix", failed.fix));
         text.push('\n');
     }
+    if let Some(datagrams) = &report.datagrams {
+        text.push_str(&format!("{}\n", datagrams.sentence));
+        text.push_str(&labeled("Evidence", &terminal(&datagrams.line)));
+        text.push_str(&labeled("Fix", datagrams.fix));
+        text.push('\n');
+    }
     let shown = if shows_all { count } else { SHOWN };
     for one in report.connections.iter().take(shown) {
         let label = ConnectionLabel {
@@ -90,7 +96,7 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     if let Some(more @ 1..) = count.checked_sub(shown) {
         text.push_str(&format!("{more} more; --all shows them\n\n"));
     }
-    if count == 0 && report.failed.is_none() {
+    if count == 0 && report.failed.is_none() && report.datagrams.is_none() {
         let name = terminal(&path.display().to_string());
         text.push_str(&format!(
             "{name} has no connection that can be explained.\n"
@@ -115,6 +121,12 @@ pub(super) fn json(path: &Path, report: &Report, is_verbose: bool) -> Value {
     let connections: Vec<Value> = report.connections.iter().map(connection).collect();
     json!({
         "connections": connections,
+        "datagrams": report.datagrams.as_ref().map(|datagrams| json!({
+            "evidence": datagrams.line,
+            "fix": datagrams.fix,
+            "outcome": datagrams.outcome,
+            "sentence": datagrams.sentence,
+        })),
         "failed": report.failed.as_ref().map(|failed| json!({
             "evidence": failed.line,
             "fix": failed.fix,
