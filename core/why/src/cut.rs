@@ -17,11 +17,14 @@ pub struct Cut {
     pub after: Duration,
     /// Bytes in flight.
     pub unacked: Bytes,
+    /// Time without an acknowledgment before it, if the transfer went on after a silence, and the reset
+    /// was the answer.
+    pub silence: Option<Duration>,
 }
 
 impl Cut {
-    /// The first reset, if data was acknowledged shortly before it and more was in flight. Later it
-    /// ends a wait: what the connection waited for is the fault then.
+    /// The first reset, if data was acknowledged shortly before it and more was in flight, or was first
+    /// sent then. Later it ends a wait: what the connection waited for is the fault then.
     pub(crate) fn of(m: &Measures<'_>) -> Option<Self> {
         let view = m.sender_view;
         let first = view.resets.first?;
@@ -38,16 +41,28 @@ impl Cut {
         }
         let later = view.nxt.saturating_sub(view.una.max(first.acked));
         let unacked = first.flight.max(later).saturating_sub(u64::from(has_fin));
-        (unacked > 0 && first.since_ack <= patience).then(|| Self {
-            is_by_sender: first.by == m.side,
+        let is_by_sender = first.by == m.side;
+        let is_late = first.since_ack > patience;
+        let is_answer = is_late && first.is_fresh && !is_by_sender;
+        (unacked > 0 && (!is_late || is_answer)).then(|| Self {
+            is_by_sender,
             after: first.at.saturating_since(m.start),
             unacked: Bytes::new(unacked),
+            silence: is_answer.then_some(first.since_ack),
         })
     }
 
     /// The reset in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
+        if let Some(silence) = self.silence {
+            return format!(
+                "It was reset after {}, when it went on after {} of silence: the receiver, or a NAT or \
+                 firewall between, had forgotten it (keepalives prevent that).",
+                human_duration(self.after),
+                human_duration(silence)
+            );
+        }
         let end = if self.is_by_sender {
             "sender"
         } else {

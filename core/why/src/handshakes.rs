@@ -35,9 +35,8 @@ pub struct RepeatedHandshakes {
     pub elapsed: Duration,
     /// Sum of their bytes, both directions.
     pub bytes: Bytes,
-    /// Connections that began while an earlier one was open.
-    overlapping: usize,
-    until: Instant,
+    /// Time of their first packet and of their last.
+    span: (Instant, Instant),
 }
 
 impl RepeatedHandshakes {
@@ -55,39 +54,33 @@ impl RepeatedHandshakes {
             if asked.min(answered) == 0 || bytes > MAX_BYTES {
                 continue;
             }
-            let group = groups
-                .entry((client.address, server))
-                .or_insert_with(|| Self::new(client.address, server, index));
-            let is_overlapping = connection.first_at() + handshake < group.until;
+            let key = (client.address, server);
+            let group = groups.entry(key).or_insert_with(|| Self {
+                client: client.address,
+                server,
+                first: index,
+                connections: 0,
+                handshakes: Duration::ZERO,
+                elapsed: Duration::ZERO,
+                bytes: Bytes::ZERO,
+                span: (connection.first_at(), connection.first_at()),
+            });
             group.connections += 1;
             group.handshakes += handshake;
             group.elapsed += connection.elapsed();
             group.bytes += Bytes::new(bytes);
-            group.overlapping += usize::from(is_overlapping);
-            group.until = group.until.max(connection.last_at());
+            group.span.1 = group.span.1.max(connection.last_at());
         }
         let mut found: Vec<Self> = groups.into_values().filter(Self::is_limit).collect();
         found.sort_by_key(|group| core::cmp::Reverse(group.elapsed));
         found
     }
 
-    const fn new(client: IpAddr, server: Endpoint, first: usize) -> Self {
-        Self {
-            client,
-            server,
-            first,
-            connections: 0,
-            handshakes: Duration::ZERO,
-            elapsed: Duration::ZERO,
-            bytes: Bytes::ZERO,
-            overlapping: 0,
-            until: Instant::ZERO,
-        }
-    }
-
-    /// Whether three of four began after the last, and handshakes took a fifth of the time.
+    /// Whether they took turns, and handshakes took a fifth of the time. One ends while the next opens:
+    /// two at a time are in turn.
     fn is_limit(&self) -> bool {
-        let is_in_turn = self.overlapping * 4 <= self.connections;
+        let (from, to) = self.span;
+        let is_in_turn = self.elapsed <= to.saturating_since(from) * 2;
         self.connections >= MIN_CONNECTIONS && is_in_turn && self.handshakes * 5 >= self.elapsed
     }
 

@@ -122,6 +122,8 @@ pub(crate) struct FirstReset {
     pub acked: u64,
     /// Time since new data was acknowledged.
     pub since_ack: Duration,
+    /// Whether nothing of what was in flight had been retransmitted.
+    pub is_fresh: bool,
     /// When the sender last sent new data after it: at once, that was in flight; later, another host
     /// sent the reset.
     pub latest_data: Option<Instant>,
@@ -314,6 +316,8 @@ pub(crate) struct SenderView {
     pub usual: (u64, u64),
     /// Largest segment that was acknowledged.
     pub largest_acked: u64,
+    /// Whether a timeout retransmitted less than a full segment: the sender looks for a size that fits.
+    pub has_resent_part: bool,
     /// Start and end of a full segment that is not acknowledged, nor retransmitted in smaller ones;
     /// kept until one of that size was acknowledged.
     unacked_full: Option<(u64, u64)>,
@@ -450,6 +454,7 @@ impl SenderView {
             flight: self.nxt.saturating_sub(acked),
             acked,
             since_ack: packet.at.saturating_since(self.ack_passed),
+            is_fresh: self.open.is_none(),
             latest_data: None,
         });
     }

@@ -207,7 +207,9 @@ fn is_black_hole(m: &Measures<'_>) -> bool {
     let is_told = m.ignored_mtu().is_some() && is_none_since;
     let is_none_full = m.sender_view.largest_acked < m.sender_view.mss && first.full_sized;
     let is_repeated = timeouts_in_row(m) >= 2;
-    let is_explained = fits(m) || list.iter().all(|episode| episode.full_sized);
+    // A size that was found by trying smaller ones.
+    let is_found = m.sender_view.has_resent_part && recovers(m, first);
+    let is_explained = fits(m) || is_found || list.iter().all(|episode| episode.full_sized);
     is_told || is_none_full && is_repeated && is_explained && !is_peer_unanswered(m)
 }
 

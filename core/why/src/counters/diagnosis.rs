@@ -129,8 +129,19 @@ impl Account {
     }
 
     fn primary(&self) -> Option<usize> {
+        let times = self.entries.iter().map(|entry| entry.time);
+        let all = times.fold(self.unknown, |all, time| all + time);
+        // A pause leads from a part of the time on, as of packets.
+        let leads = |entry: &usize| {
+            let cause = COUNTER_CAUSES[*entry].cause();
+            let share = self.entries[*entry].time.as_secs_f64() / all.as_secs_f64().max(1e-9);
+            cause.is_pause && cause.leads_from.is_some_and(|from| share >= from)
+        };
         let entries = 0..COUNTER_CAUSES.len();
-        let first = entries.max_by_key(|entry| self.entries[*entry].time)?;
+        let first = entries
+            .clone()
+            .find(leads)
+            .or_else(|| entries.max_by_key(|entry| self.entries[*entry].time))?;
         (!self.entries[first].time.is_zero()).then_some(first)
     }
 }

@@ -222,8 +222,8 @@ fn busy(round: &Round) -> Duration {
 const RESOLUTION: Duration = Duration::from_millis(50);
 
 /// Returns the bottleneck rate from the distances between packets behind it, of the data or of the
-/// ACKs that answer it, and the most bytes that followed each other at them. A rate below the highest
-/// delivery rate is none of a link.
+/// ACKs that answer it, and the most bytes that followed each other at them, none if the clock is too
+/// coarse for them. A rate below the highest delivery rate is none of a link.
 pub(super) fn dispersion_rate(
     sender_view: &SenderView,
     view: CapturePoint,
@@ -244,8 +244,9 @@ pub(super) fn dispersion_rate(
     };
     let spacings = spacings.into_iter().flatten();
     let known = spacings.filter_map(|spacing| {
-        let rate = spacing.rate_by(resolution, mss)?;
-        Some((rate, spacing.longest_train()))
+        let is_told = spacing.is_told_by(resolution, mss);
+        let train = if is_told { spacing.longest_train() } else { 0 };
+        Some((spacing.rate()?, train))
     });
     let links = known.filter(|(rate, _)| *rate >= 0.9 * peak);
     links.min_by(|(rate, _), (other, _)| rate.total_cmp(other))

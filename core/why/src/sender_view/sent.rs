@@ -244,7 +244,10 @@ impl SenderView {
         self.mss = self
             .mss
             .max(wire_segment(shown.connection, self.side, packet));
-        if self.largest_acked < self.mss && octets >= self.mss {
+        // After a smaller one was tried, several of that size may be in one packet.
+        let is_full =
+            octets >= self.mss && (!self.has_resent_part || octets.is_multiple_of(self.mss.max(1)));
+        if self.largest_acked < self.mss && is_full {
             self.unacked_full.get_or_insert((start, end));
         }
         if !shown.verdict.kinds.contains(Kind::OutOfOrder) {
@@ -516,6 +519,7 @@ impl SenderView {
         let Some(open) = &mut self.open else { return };
         open.loss_burst.on_lost(start, end, self.mss);
         let is_part = end - start < self.mss;
+        self.has_resent_part |= is_part && open.timeouts > 0;
         self.unacked_full = self
             .unacked_full
             .filter(|full| !is_part || end <= full.0 || start >= full.1);

@@ -118,14 +118,14 @@ impl Spacing {
         Some(Self::UNIT as f64 * 1e9 / each.max(1) as f64)
     }
 
-    /// Returns the rate, if a clock of that resolution tells the distance between segments of `octets`
-    /// from others.
-    pub fn rate_by(&self, resolution: Duration, octets: u64) -> Option<f64> {
+    /// Whether a clock of that resolution tells the distance between segments of `octets` from others.
+    pub fn is_told_by(&self, resolution: Duration, octets: u64) -> bool {
         const TICKS: u64 = 4;
         let octets = self.quick.0.max(octets);
-        let gap = u128::from(self.each()?) * u128::from(octets) / u128::from(Self::UNIT);
-        let is_told = gap >= u128::from(resolution.as_nanos() * TICKS);
-        self.rate().filter(|_| is_told)
+        let ticks = u128::from(resolution.as_nanos() * TICKS);
+        self.each().is_some_and(|each| {
+            u128::from(each) * u128::from(octets) / u128::from(Self::UNIT) >= ticks
+        })
     }
 
     /// Returns the number of segments of `octets` that fit into a gap.
@@ -160,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn distances_of_few_ticks_of_the_clock_are_no_rate() {
+    fn distances_of_few_ticks_of_the_clock_are_not_told() {
         let mut spacing = Spacing::default();
         for _ in 0..50 {
             spacing.add(1448, Duration::from_micros(3));
         }
-        let by = |resolution| spacing.rate_by(resolution, 1448).is_some();
-        assert!(by(Duration::from_nanos(100)) && !by(Duration::from_micros(1)));
+        assert!(spacing.is_told_by(Duration::from_nanos(100), 1448));
+        assert!(!spacing.is_told_by(Duration::from_micros(1), 1448));
     }
 
     #[test]

@@ -318,6 +318,27 @@ fn a_reset_with_data_in_flight_is_the_first_sentence() {
 }
 
 #[test]
+fn reset_of_what_goes_on_after_a_silence_is_told_as_such() {
+    let (next, end) = (400_001, 20_000 + 50 * 10_100);
+    let later = end + 5_000_000;
+    let mut forgotten = steady(50);
+    forgotten.say(later, false, next, 1, 1000, Flags::ACK);
+    forgotten.say(later + 10_000, true, 1, 0, 0, Flags::RST);
+    assert_begins(
+        forgotten,
+        "It was reset after 5.54 s, when it went on after 5.01 s of silence: the receiver, or a NAT or \
+         firewall between, had forgotten it",
+    );
+
+    // After a timeout the silence is the fault.
+    let mut stalled = steady(50);
+    stalled.say(end, false, next, 1, 1000, Flags::ACK);
+    stalled.say(later, false, next, 1, 1000, Flags::ACK);
+    stalled.say(later + 10_000, true, 1, 0, 0, Flags::RST);
+    assert!(!stalled.sentence().contains("forgotten"));
+}
+
+#[test]
 fn a_reset_that_ends_no_transfer_is_not_in_the_sentence() {
     let (next, end) = (400_001, 20_000 + 50 * 10_100);
     let limited = "Limited by the receive window";
