@@ -167,6 +167,7 @@ fn unknown_command(error: &clap::Error) -> Option<Failure> {
     let failure = Failure::new(format!("there is no command `{given}`")).effect("nothing was done");
     let is_file = std::path::Path::new(given).is_file();
     Some(match nearest::nearest(given, names.iter().copied()) {
+        _ if given == "fix" => failure.hint("`gigatcp doctor --try` applies what `doctor` advises"),
         Some(meant) => failure.hint(format!("did you mean `gigatcp {meant}`?")),
         None if is_file => failure.hint(format!(
             "a capture: `gigatcp why {given}`; a plan: `gigatcp run {given}`"
