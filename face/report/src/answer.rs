@@ -86,7 +86,7 @@ fn of_datagrams(series: &SeriesRecord) -> String {
     let jitter = all().map(|stream| stream.jitter_ns).max().unwrap_or(0);
     let jitter = human_duration(Duration::from_nanos(jitter));
     format!(
-        "{} of {} received: {percent} % lost, {reordered} reordered, jitter {jitter}",
+        "{} of {} received: {lost} lost ({percent} %), {reordered} reordered, jitter {jitter}",
         rate(received_bps),
         rate(sent_bps),
     )
@@ -180,7 +180,11 @@ pub(crate) fn section(report: &Report<'_>) -> String {
         lines.push(("This host".to_owned(), self::ceiling(ceiling)));
     }
     let pings = report.run.series.iter().flat_map(|series| &series.latency);
-    lines.extend(pings.map(|record| ("Latency".to_owned(), latency(record))));
+    // A line without a label has that of the line before.
+    lines.extend(pings.enumerate().map(|(index, record)| {
+        let label = if index == 0 { "Latency" } else { "" };
+        (label.to_owned(), latency(record))
+    }));
     if lines.is_empty() {
         return String::new();
     }
