@@ -78,11 +78,12 @@ impl Interrupt {
             .shared
             .ignores_second
             .store(true, Ordering::SeqCst);
-        atomic_file::signals_are_heard();
         interrupt.listening(signals::ALL)
     }
 
     fn listening(self, wanted: &[i32]) -> Result<Self, Failure> {
+        // A signal ends the work, whose report is then written.
+        atomic_file::signals_are_heard();
         let shared = self.shared.clone();
         signals::hear(wanted, move |signal| shared.on_signal(signal))
             .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
