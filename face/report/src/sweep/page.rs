@@ -110,10 +110,10 @@ impl SweepReport<'_> {
             self.cell_name(lowest.1)
         );
         let effects = Effects::of(self.grid).ok();
-        // Of one axis there is nothing to compare.
+        // One axis without repetitions explains all.
         let alone = effects
             .iter()
-            .filter(|_| self.varying().len() > 1)
+            .filter(|_| self.varying().len() > 1 || self.has_intervals())
             .flat_map(|effects| &effects.sources)
             .filter(|source| source.factors.len() == 1);
         if let Some(most) = alone.max_by(|a, b| a.share.total_cmp(&b.share)) {
