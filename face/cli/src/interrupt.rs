@@ -82,6 +82,7 @@ impl Interrupt {
     }
 
     fn listening(self, wanted: &[i32]) -> Result<Self, Failure> {
+        // A signal ends the work, whose report is then written.
         atomic_file::signals_are_heard();
         let shared = self.shared.clone();
         signals::hear(wanted, move |signal| shared.on_signal(signal))

@@ -1,9 +1,10 @@
 //! `gigatcp watch` on connections of this test.
 #![cfg(target_os = "linux")]
 
-use std::io::{Read, Write};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -105,7 +106,7 @@ fn recorder_that_is_killed_leaves_a_recording_that_why_explains() {
         let arguments = ["watch", &filter, "--interval", "50 ms", "--record", place];
         let mut recorder = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
             .args(arguments)
-            .stderr(std::process::Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         // Written after a second, two, four, as long as it is young.
@@ -222,6 +223,35 @@ fn json_lines_of_one_connection_have_a_line_every_10_ms() {
     assert_eq!(lines, 100);
     // A loaded machine skips some.
     assert!((900_000_000..5_000_000_000).contains(&elapsed), "{elapsed}");
+}
+
+#[test]
+fn watch_of_a_connection_ended_by_ctrl_c_writes_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let (status, _) = with_transfer(|port| {
+        let filter = format!("dport = :{port}");
+        let listed = watch(&[&filter, "--count", "1", "--json-lines"]);
+        let line: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let mut watching = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args(["watch", "--connection", &line["id"].to_string()])
+            .arg("--report")
+            .arg(&page)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The first row, below the heading.
+        let mut rows = BufReader::new(watching.stdout.take().unwrap()).lines();
+        rows.nth(1).unwrap().unwrap();
+        let id = watching.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(sent.success());
+        rows.for_each(drop);
+        watching.wait().unwrap()
+    });
+    assert_eq!(status.code(), Some(130));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("bit/s: ") && page.ends_with("</html>\n"));
 }
 
 #[test]

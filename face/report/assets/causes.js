@@ -18,6 +18,15 @@ const CAUSE_LOOKS = {
   "no-sack": [7, "bars"], "outage": [1, "rising"],
   "connection-setup": [7, "dots"], "capture-artifact": [7, "grid"], "unknown": ["rule", "plain"],
 };
+// Where a cause is: what a reader asks first. Causes that are not listed stand for themselves.
+const SIDES = {
+  sender: ["cwnd-growth-limited", "pacing-limited", "send-buffer-limited", "sender-cpu-limited", "application-limited", "local-queue"],
+  path: [
+    "path-saturated", "cross-traffic", "ack-path", "aqm-drops", "random-loss", "queue-overflow", "policer", "ecn-marks", "outage",
+    "reordering-mistaken-for-loss", "rto-backoff", "pmtu-black-hole", "mss-clamped", "request-response-rtt",
+  ],
+  receiver: ["receive-window-limited", "slow-reader", "receiver-cpu-limited", "rx-ring-overrun"],
+};
 const SPARE_LOOKS = [[4, "dots"], [0, "cross"], [2, "grid"], [3, "bars"]];
 
 const PATTERNS = {
@@ -46,6 +55,16 @@ function causeLook(name, names) {
   if (Object.hasOwn(CAUSE_LOOKS, name)) return CAUSE_LOOKS[name];
   const spare = names.filter((other) => !Object.hasOwn(CAUSE_LOOKS, other)).indexOf(name);
   return SPARE_LOOKS[Math.max(0, spare) % SPARE_LOOKS.length];
+}
+
+// The sides and their shares of the time, the largest first.
+function sidesOf(causes) {
+  const spent = new Map();
+  for (const { id, name, share } of causes) {
+    const side = Object.keys(SIDES).find((side) => SIDES[side].includes(id)) ?? name;
+    spent.set(side, (spent.get(side) ?? 0) + share);
+  }
+  return [...spent].filter(([, part]) => part >= MIN_SHARE).sort((a, b) => b[1] - a[1]).map(([side, part]) => `${side} ${share(part)}`).join(", ");
 }
 
 // The shares of causes in tables, with the colors and patterns that graphs give them.

@@ -29,6 +29,7 @@ function notes() {
   if (short.length && short.length < LINES.length) about.push(`Too short for a graph, with fewer than ${FEWEST_POINTS} intervals: ${short.map((line) => line.label).join(", ")}.`);
   const sources = new Set(LINES.map((line) => line.throughput.of).filter(Boolean));
   if (LINES.length > 1 && sources.size) about.push(`Rate: ${[...sources].join("; ")}.`);
+  if (LINES.some(({ rate }) => rate.top?.length)) about.push("The middle one of several runs is shown. Bars of the rate have the lowest and the highest of all runs.");
   if (LINES.some((line) => line.published)) about.push("Hollow marks are the published values.");
   const left = DATA.lines_left_out;
   if (left) about.push(`Flows beyond the first ${LINES.length} are in the tables only: ${left} more.`);
@@ -53,12 +54,15 @@ function follow() {
 // Shows the time span, with buttons for it.
 function startSpan() {
   const bar = byId("span");
-  const axis = () => ({ low: shown.span[0], high: shown.span[1] });
+  const zoom = (factor) => {
+    const [from, to] = shown.span, middle = (from + to) / 2, half = ((to - from) * factor) / 2;
+    showSpan(middle - half, middle + half);
+  };
   const move = (by) => {
     const [from, to] = shown.span, step = Math.max((to - from) * by, -from);
     showSpan(from + step, to + step);
   };
-  const acts = { "span-in": () => zoomSpan(axis(), 0.5), "span-out": () => zoomSpan(axis(), 2), "span-before": () => move(-0.5), "span-after": () => move(0.5), "span-whole": () => showSpan() };
+  const acts = { "span-in": () => zoom(0.5), "span-out": () => zoom(2), "span-before": () => move(-0.5), "span-after": () => move(0.5), "span-whole": () => showSpan() };
   for (const [id, act] of Object.entries(acts)) byId(id).addEventListener("click", act);
   shown.changed = () => {
     bar.hidden = !shown.span;

@@ -14,6 +14,7 @@
 const GUTTER = 58, MARGIN = 16;
 const FAR_MARK = 2.5; // times the highest line: a mark above that would flatten the lines
 const WIDE_PICTURE = 800, MAX_LABEL = 220; // in a wide picture the labels of strips are left of it
+const MIN_SHARE = 0.005; // of the time: causes and sides below are in the tables only
 const MIN_WIDTH = 0.004; // of a strip: what is narrower is merged with its neighbors
 
 // Joins neighbors that are too narrow to be visible, to the cause with most of their time. Gaps
@@ -130,8 +131,9 @@ class Picture {
       return name;
     };
     if (strips.length) {
-      const order = causes.map((_, index) => index).filter((index) => causes[index].share > 0).sort((a, b) => causes[b].share - causes[a].share);
-      head(this.data.more ? `Limited by (the first ${strips.length} of ${strips.length + this.data.more})` : "Limited by", order.map((index) => this.causeButton(causes[index], index)));
+      const order = causes.map((_, index) => index).filter((index) => causes[index].share >= MIN_SHARE).sort((a, b) => causes[b].share - causes[a].share);
+      const some = this.data.more ? ` (the first ${strips.length} of ${strips.length + this.data.more})` : "";
+      head(`Limited by${some}: ${sidesOf(causes)}`, order.map((index) => this.causeButton(causes[index], index)));
       strips.forEach((strip, row) => part("strip", (g, height) => this.strip(g, height, strip, row)));
     }
     rows.forEach((row, index) => {
@@ -261,11 +263,12 @@ class Picture {
 
   row(g, height, row, name) {
     const y = this.axisOf(row);
-    y.position = Plot.prototype.scale(y, height - 4, 7);
-    const above = y.above ? `, window up to ${withUnit(y.above, row.units)}` : "";
+    const foot = height - 7;
+    y.position = Plot.prototype.scale(y, foot, 7);
+    const above = y.above ? ` (receive window up to ${withUnit(y.above, row.units)})` : "";
     name.textContent = `${row.title}, ${y.unit.name}${above}`;
-    this.ground(g, height);
-    const ticks = ticksThatFit(g, y, height - 12, false);
+    this.ground(g, foot);
+    const ticks = ticksThatFit(g, y, height - 14, false);
     g.strokeStyle = colours.grid;
     g.fillStyle = colours.soft;
     g.textAlign = "right";
@@ -275,10 +278,10 @@ class Picture {
       const py = Math.round(y.position(at)) + 0.5;
       g.moveTo(this.left, py);
       g.lineTo(this.right, py);
-      g.fillText(text, this.left - 6, Math.min(Math.max(py, 7), height - 7), this.left - 8);
+      g.fillText(text, this.left - 6, Math.max(py, 7), this.left - 8);
     }
     g.stroke();
-    this.frameOf(g, height);
+    this.frameOf(g, foot + 1);
     g.save();
     g.beginPath();
     g.rect(this.left, 0, this.right - this.left, height);

@@ -74,40 +74,7 @@ class Plot {
     g.font = FONT;
     g.fillStyle = colours.paper;
     g.fillRect(0, 0, this.width, this.height);
-    this.right = this.width - 18;
     this.bottom = this.height - 40;
-  }
-
-  // An empty picture with axes. `x` and `y` have low, high, unit, label and log; `above` pixels
-  // stay free over the frame, `below` at the bottom of it.
-  begin(x, y, above = 0, below = 0) {
-    this.open();
-    const { g } = this;
-    this.x = x;
-    this.y = y;
-    this.top = 24 + above;
-    const foot = this.bottom - below;
-    y.position = this.scale(y, foot, this.top);
-    const yTicks = ticksThatFit(g, y, this.bottom - this.top, false);
-    this.left = 14 + Math.max(20, ...yTicks.map((tick) => g.measureText(tick.text).width));
-    y.value = this.inverse(y, foot, this.top);
-    this.axes(this.timeTicks(x), yTicks);
-  }
-
-  // Lays out the horizontal axis so that its last label ends inside the canvas.
-  timeTicks(x) {
-    const { g } = this;
-    let ticks = [];
-    for (let pass = 0; pass < 2; pass++) {
-      x.position = this.scale(x, this.left, this.right);
-      x.value = this.inverse(x, this.left, this.right);
-      ticks = ticksThatFit(g, x, this.right - this.left, true);
-      const widest = Math.max(0, ...ticks.map((tick) => g.measureText(tick.text).width));
-      this.right = Math.min(this.right, this.width - widest / 2 - 3);
-    }
-    x.position = this.scale(x, this.left, this.right);
-    x.value = this.inverse(x, this.left, this.right);
-    return ticks;
   }
 
   scale(axis, from, to) {
@@ -160,23 +127,18 @@ class Plot {
     g.fillStyle = colours.ink;
     g.textAlign = "right";
     g.textBaseline = "bottom";
-    g.fillText(this.title(x), right, this.height - 2);
+    g.fillText(x.title, right, this.height - 2);
     g.textAlign = "left";
     g.textBaseline = "top";
-    if (y) g.fillText(this.title(y), 2, 3);
-  }
-
-  title(axis) {
-    const unit = axis.unit ? ", " + axis.unit.name : "";
-    return axis.label + unit + (axis.log ? ", logarithmic" : "");
+    g.fillText(y.title, 2, 3);
   }
 
   // Runs `draw` clipped to the frame.
-  inside(draw, slack = 0) {
+  inside(draw) {
     const { g } = this;
     g.save();
     g.beginPath();
-    g.rect(this.left - slack, this.top - slack, this.right - this.left + 2 * slack, this.bottom - this.top + 2 * slack);
+    g.rect(this.left, this.top, this.right - this.left, this.bottom - this.top);
     g.clip();
     draw(g);
     g.restore();

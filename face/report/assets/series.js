@@ -152,11 +152,14 @@ function sumOf(lines) {
 }
 
 function sumRates(lines) {
-  if (lines.length < 2 || !lines.every(({ label }) => DIRECTION.test(label))) return [];
+  const count = (way) => lines.filter(({ label }) => DIRECTION.exec(label)?.[1] === way).length;
+  const ways = ["to", "from"].map(count);
+  if (Math.max(...ways) < 2 || ways[0] + ways[1] < lines.length) return [];
   return ["to", "from"].flatMap((way) => {
     const own = lines.filter(({ label }) => label.endsWith(` ${way} the server`));
     const colour = way === "to" ? colours.ink : colours.ack;
-    return own.length ? [{ form: "line", label: `sum of ${own.length} ${way} the server`, colour, wide: true, ...sumOf(own) }] : [];
+    const label = own.length > 1 ? `sum of ${own.length} ${way} the server` : own[0]?.label;
+    return label ? [{ form: "line", label, colour, wide: true, ...sumOf(own) }] : [];
   });
 }
 
@@ -203,11 +206,10 @@ function windowRows(lines, isAlone) {
 // RTTs of the connections, and those of pings as levels.
 function rttRows(lines, isAlone) {
   const drawn = lines.filter(({ srtt }) => isGraph(srtt));
-  // One entry of the legend for all levels of a kind: its line without load, then the values.
+  // The kinds differ in color, their levels in dashes, which the first kind names.
   const marks = DATA.pings.flatMap(({ label, idle, loaded: [median, p99] }, index) => {
-    const known = [["idle", idle, []], ["loaded", median, [8, 4]], ["p99", p99, [2, 3]]].filter(([, ms]) => ms !== null);
-    const text = `${label} ${known.map(([name, ms]) => `${name} ${withUnit(ms / 1e3, SECONDS)}`).join(", ")}`;
-    return known.map(([, ms, dash], place) => ({ label: place ? null : text, at: ms / 1e3, dash, colour: colours.lines[(index + 4) % 8] }));
+    const known = [["idle", idle, []], ["median under load", median, [8, 4]], ["p99", p99, [2, 3]]].filter(([, ms]) => ms !== null);
+    return known.map(([level, ms, dash], place) => ({ label: place ? (index ? null : level) : `${label}${index ? "" : ", idle"}`, at: ms / 1e3, dash, colour: colours.lines[(index + 4) % 8] }));
   });
   if (!drawn.length && !marks.length) return [];
   return [{
@@ -221,7 +223,9 @@ function queueRows() {
   const queues = QUEUES.filter((queue) => queue.element === words.join(" ") && !hiddenLines.has(queue.line));
   if (!queues.length) return [];
   const units = { delay: SECONDS, packets: PACKETS, bytes: BYTES }[key];
-  const lines = queues.map((queue) => ({ form: "step", label: queue.series, isSeries: LINES.length > 1, ...queue[key], ...lineStyle(queue.line) }));
+  // One line is named by the choice.
+  const look = (queue) => (queues.length > 1 ? lineStyle(queue.line) : { colour: colours.sent });
+  const lines = queues.map((queue) => ({ form: "step", label: queue.series, isSeries: true, ...queue[key], ...look(queue) }));
   return [{ title: "queue", units, tool: queueChoice, lines }];
 }
 
@@ -256,7 +260,7 @@ function tickRows(lines, isAlone) {
   };
   const dropped = [...events("drops", "dropped", colours.again), ...events("marks", "marked", colours.late)];
   return [
-    ...(again.length ? [{ title: isAlone ? "lost" : "retransmissions", groups: again }] : []),
+    ...(again.length ? [{ title: isAlone ? "events" : "retransmissions", groups: again }] : []),
     ...(dropped.length ? [{ title: `at ${element}`, groups: dropped }] : []),
   ];
 }

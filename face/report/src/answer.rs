@@ -6,13 +6,14 @@
 
 use std::fmt::Write;
 
-use gigatcp_plan::record::{CeilingRecord, FlowRecord, SeriesRecord, WhyRecord};
+use gigatcp_plan::record::{CeilingRecord, FlowRecord, LatencyRecord, SeriesRecord, WhyRecord};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 
 use crate::compare::Row;
 use crate::escape::html;
 use crate::number::{fixed, rate};
+use crate::page::{self, Pings};
 use crate::table::shares_of_row;
 use crate::{Report, cause_phrase, shares};
 
@@ -34,11 +35,15 @@ fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
 /// the connection that moved most data.
 pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> {
     let series = report.run.series.first().filter(|_| report.run.is_test());
-    if let Some((_, why)) = answered(report).first() {
-        let rates = series.map_or_else(String::new, rates);
+    let answers = answered(report);
+    if let Some((flow, why)) = answers.first() {
+        let mut subject = series.map_or_else(String::new, rates);
+        if answers.len() > 1 {
+            let _ = write!(subject, "; {}", flow.name);
+        }
         let mut sentence = why.sentence.clone();
         sentence[..1].make_ascii_lowercase();
-        return Some(format!("{rates}: {sentence}"));
+        return Some(format!("{subject}: {sentence}"));
     }
     if let Some(series) = series.filter(|series| !series.datagrams.is_empty()) {
         return Some(of_datagrams(series));
@@ -73,12 +78,17 @@ fn of_datagrams(series: &SeriesRecord) -> String {
         all().map(|stream| stream.lost).sum::<u64>(),
         all().map(|stream| stream.reordered).sum::<u64>(),
     );
-    let received = rate(bytes as f64 * 8e9 / series.duration_ns.max(1) as f64);
+    let arrived = all().map(|stream| stream.received).sum::<u64>();
+    let received_bps = bytes as f64 * 8e9 / series.duration_ns.max(1) as f64;
+    // The datagrams of a test have one size.
+    let sent_bps = received_bps * sent as f64 / arrived.max(1) as f64;
     let percent = fixed(100.0 * lost as f64 / sent.max(1) as f64, 2);
     let jitter = all().map(|stream| stream.jitter_ns).max().unwrap_or(0);
     let jitter = human_duration(Duration::from_nanos(jitter));
     format!(
-        "{received} of datagrams received: {percent} % lost, {reordered} reordered, jitter {jitter}"
+        "{} of {} received: {lost} lost ({percent} %), {reordered} reordered, jitter {jitter}",
+        rate(received_bps),
+        rate(sent_bps),
     )
 }
 
@@ -169,6 +179,12 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     if let Some(ceiling) = tests.find_map(|test| test.ceiling.as_ref()) {
         lines.push(("This host".to_owned(), self::ceiling(ceiling)));
     }
+    let pings = report.run.series.iter().flat_map(|series| &series.latency);
+    // A line without a label has that of the line before.
+    lines.extend(pings.enumerate().map(|(index, record)| {
+        let label = if index == 0 { "Latency" } else { "" };
+        (label.to_owned(), latency(record))
+    }));
     if lines.is_empty() {
         return String::new();
     }
@@ -203,6 +219,25 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     out
 }
 
+/// Returns the RTTs of pings without and under load.
+fn latency(record: &LatencyRecord) -> String {
+    let Pings {
+        label,
+        idle,
+        loaded,
+    } = page::pings(record);
+    let known = [
+        ("idle", idle),
+        ("under load", loaded[0]),
+        ("p99", loaded[1]),
+    ];
+    let known = known
+        .into_iter()
+        .filter_map(|(name, ms)| Some(format!("{name} {} ms", fixed(ms?, 2))));
+    let rtts: Vec<String> = known.collect();
+    format!("{label}: {}; {} lost", rtts.join(", "), record.lost)
+}
+
 /// Compares a result with the loopback ceiling of the host.
 fn ceiling(ceiling: &CeilingRecord) -> String {
     let percent = 100.0 * ceiling.result_bps as f64 / ceiling.loopback_bps.max(1) as f64;
@@ -217,10 +252,11 @@ fn ceiling(ceiling: &CeilingRecord) -> String {
     )
 }
 
-/// Returns lines with their labels, as `gigatcp why` prints them. Records of earlier versions have
-/// the sentence only.
+/// Returns lines with their labels, as `gigatcp why` prints them, without the shares that the
+/// picture has. Records of earlier versions have the sentence only.
 fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(String, String)> {
     let mut lines = why.lines.clone();
+    lines.retain(|(label, _)| label != "Also");
     let details = format!("{}, {}", flow.name, human_bytes(Bytes::new(flow.bytes)));
     lines.push(("Details".to_owned(), details));
     lines

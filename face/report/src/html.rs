@@ -56,7 +56,7 @@ pub fn page(report: &Report<'_>) -> String {
         // Datagrams have no other numbers.
         let _ = write!(
             out,
-            "<section id=\"applications\">\n<h2>Applications</h2>\n{applications}\n</section>\n"
+            "<section id=\"applications\">\n<h2>Datagrams</h2>\n{applications}\n</section>\n"
         );
     }
     if !rows.is_empty() {

@@ -98,8 +98,6 @@ pub struct Line {
     /// Start (difference to the end before) and length in µs, index into
     /// [`Page::limits`].
     pub timeline: Vec<(i64, u64, usize)>,
-    /// Number of spans before they were merged to visible ones.
-    pub timeline_spans: usize,
 }
 
 /// Rates over time.
@@ -164,8 +162,6 @@ pub struct Pings {
 /// Samples of one flow, thinned; times in µs and values as differences.
 #[derive(Debug, Serialize)]
 pub struct Samples {
-    /// Number of recorded samples.
-    pub recorded: usize,
     /// Congestion window, bytes.
     pub cwnd: Column,
     /// Slow-start threshold in bytes, while it is set.
@@ -257,7 +253,6 @@ fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
         samples: samples(flow.map_or(&[], sent_samples), lines),
         again: flow.map_or_else(Vec::new, retransmissions),
         timeline: timeline(spans, LIMIT_SPANS / lines, limits),
-        timeline_spans: spans.len(),
     }
 }
 
@@ -397,7 +392,7 @@ fn datagrams(record: &DatagramsRecord, streams: usize) -> Datagrams {
     }
 }
 
-fn pings(record: &LatencyRecord) -> Pings {
+pub(crate) fn pings(record: &LatencyRecord) -> Pings {
     let at = |times: &[u64], share: f64| {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
@@ -519,7 +514,6 @@ fn samples(samples: &[Sample], lines: usize) -> Samples {
         }
     };
     Samples {
-        recorded: samples.len(),
         cwnd: column(|sample| Some(sample.cwnd_bytes)),
         ssthresh: column(|sample| sample.ssthresh_bytes),
         flight: column(|sample| Some(sample.flight_bytes)),

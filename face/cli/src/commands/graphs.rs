@@ -14,8 +14,8 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
 use gigatcp_report::graph::{DiagnosisText, PAGE_BUDGET, Page, Plotted, Span, Watch, Watched};
-use gigatcp_units::Bytes;
-use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_units::{Bytes, Rate};
 
 use super::flows::{self, facts};
 use crate::atomic_file::{AtomicFile, refused};
@@ -385,8 +385,12 @@ fn page<'a>(
         .iter()
         .map(|(index, watched)| {
             let (connection, _) = first.connections[*index];
-            let known = known(*index, watched.side)?;
-            Ok(Plotted {
+            let mut known = known(*index, watched.side)?;
+            let has_verdict = !known.said.headline.is_empty();
+            if !has_verdict {
+                known.said.headline = counted(connection, watched.side);
+            }
+            let plotted = Plotted {
                 label: format!("{}: {}", index + 1, ends(connection, watched.side)),
                 facts: stream_facts(connection, watched.side),
                 graph: &watched.graph,
@@ -394,11 +398,12 @@ fn page<'a>(
                 spans: known.spans,
                 said: known.said,
                 notes: Vec::new(),
-            })
+            };
+            Ok((has_verdict, plotted))
         })
         .collect::<Result<Vec<_>, Failure>>()?;
     // The page opens on the first: a direction with a verdict.
-    plotted.sort_by_key(|graph: &Plotted<'_>| graph.said.headline.is_empty());
+    plotted.sort_by_key(|(has_verdict, _)| !has_verdict);
     let count = first.connections.len();
     let drawn = graphs
         .iter()
@@ -420,8 +425,17 @@ fn page<'a>(
         title: first.name.to_owned(),
         about,
         facts: facts.map(|(name, value)| (name.into(), value)).to_vec(),
-        graphs: plotted,
+        graphs: plotted.into_iter().map(|(_, graph)| graph).collect(),
     })
+}
+
+/// The rate of a stream without a verdict, as a headline.
+fn counted(connection: &Connection, side: Side) -> String {
+    let bytes = Bytes::new(connection.direction(side).unique_bytes());
+    let elapsed = connection.elapsed();
+    let rate = human_rate(Rate::from_amount(bytes, elapsed));
+    let (bytes, elapsed) = (human_bytes(bytes), human_duration(elapsed));
+    format!("{rate}: {bytes} in {elapsed}")
 }
 
 /// Facts to show next to a graph.

@@ -76,7 +76,7 @@ function treeData(tree, { x0, x1 }, pixels) {
       { label: "sent", colour: colours.sent, dash: [4, 3], form: "step", ...sent }, { label: "acknowledged", colour: colours.ack, form: "step", ...acked },
     ] });
   }
-  if (some("rttHigh")) rows.push({ title: "RTT", units: SECONDS, free: true, lines: [{ label: "of each acknowledgment", colour: colours.sack, form: "bars", ...rtt }] });
+  if (some("rttHigh")) rows.push({ title: "RTT", units: SECONDS, free: true, lines: [{ label: "from data to its ACK at the capture point", colour: colours.sack, form: "bars", ...rtt }] });
   if (some("owinHigh")) {
     const offered = packets.knows_windows ? [{ label: "receive window", colour: colours.edge, dash: [7, 4], form: "step", above: true, ...window }] : [];
     rows.push({ title: "in flight", units: BYTES, lines: [...offered, { label: "bytes in flight", colour: colours.sent, form: "step", ...flight }] });
@@ -85,11 +85,11 @@ function treeData(tree, { x0, x1 }, pixels) {
     { label: "retransmissions", colour: colours.again, t: again }, { label: "out of order", colour: colours.late, t: late },
     { label: "zero window", colour: colours.edge, t: zero },
   ];
-  const lost = groups.filter(({ t }) => t.length);
+  const events = groups.filter(({ t }) => t.length);
   return {
     low: x0 / 1e9, high: x1 / 1e9, clock: DATA.clock, rows,
     causes: causes.map(({ name, title, text, spent }) => ({ id: name, name: title, text, share: spent / all })),
     strips: spans.length ? [{ label: "", spans: spans.map(([from, to, cause]) => [from / 1e9, to / 1e9, cause]) }] : [],
-    ticks: lost.length ? [{ title: "lost", groups: lost }] : [],
+    ticks: events.length ? [{ title: "events", groups: events }] : [],
   };
 }

@@ -44,10 +44,6 @@ class Panel extends Plot {
     this.perPixel = (view.x1 - view.x0) / Math.max(1, this.right - this.left);
   }
 
-  title(axis) {
-    return axis.title;
-  }
-
   px(time) {
     return this.x.position(time - this.x.base);
   }

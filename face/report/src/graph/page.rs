@@ -167,10 +167,12 @@ impl Page<'_> {
         };
         let _ = write!(
             out,
-            "<header>\n<div><h1 id=\"headline\">{}</h1>\n<p class=\"title\">{}</p></div>\n\
+            "<header>\n<div><p class=\"title\">{} \
+             <label id=\"choose\">Stream <select id=\"choice\"></select></label></p>\n\
+             <h1 class=\"sentence\" id=\"headline\">{}</h1></div>\n\
              <button type=\"button\" id=\"theme\" hidden>Theme</button>\n",
-            html(headline),
             html(&title),
+            html(headline),
         );
         out.push_str(
             "<noscript><p class=\"partial\">The graphs need script, which is part of this file \
@@ -191,6 +193,8 @@ fn facts(facts: &[(String, String)]) -> String {
 fn described(plotted: &Plotted<'_>, packed: &TimeSequence) -> Value {
     let (causes, spans) = strip(&plotted.spans);
     let graph = plotted.graph;
+    let lines = plotted.said.lines.iter();
+    let lines = lines.filter(|(label, _)| label != "Also");
     let mut notes = plotted.notes.clone();
     if graph.steps_back() > 0 {
         let times = match graph.steps_back() {
@@ -215,7 +219,8 @@ fn described(plotted: &Plotted<'_>, packed: &TimeSequence) -> Value {
         "spans": spans,
         "said": {
             "headline": plotted.said.headline,
-            "lines": plotted.said.lines,
+            // The picture has the shares of the causes.
+            "lines": lines.collect::<Vec<_>>(),
             "findings": plotted.said.findings,
         },
         "notes": notes,

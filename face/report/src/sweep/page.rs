@@ -30,14 +30,26 @@ const SCRIPT: [&str; 4] = [
     include_str!("../../assets/sweep.js"),
 ];
 
-/// A metric as a sentence names it: its unit stands behind the value.
-fn name(metric: &str) -> String {
-    let units = ["_bps", "_ns", "_bytes"].into_iter();
-    let bare = units.filter_map(|unit| metric.strip_suffix(unit)).next();
-    bare.unwrap_or(metric).replace('_', " ")
-}
-
 impl SweepReport<'_> {
+    /// The metric as a sentence names it: its unit stands behind the value.
+    pub(super) fn metric(&self) -> String {
+        let metric = &self.grid.metric;
+        let units = ["_bps", "_ns", "_bytes"].into_iter();
+        let bare = units.filter_map(|unit| metric.strip_suffix(unit)).next();
+        bare.unwrap_or(metric).replace('_', " ")
+    }
+
+    /// The metric with a unit, for a heading.
+    pub(super) fn metric_in(&self, unit: &str) -> String {
+        let text = format!("{}, {unit}", self.metric());
+        text.trim_end_matches(", ").to_owned()
+    }
+
+    /// Returns whether any mean is of several runs.
+    pub(super) fn has_intervals(&self) -> bool {
+        self.grid.arms.iter().any(|arm| arm.values.len() > 1)
+    }
+
     /// Returns the page. `command` is the command that made it, `one` a command that runs a cell if
     /// its number is appended.
     pub fn page(&self, view: &View, command: &str, one: &str) -> String {
@@ -82,7 +94,7 @@ impl SweepReport<'_> {
             .collect();
         means.sort_by(|a, b| b.0.mean.total_cmp(&a.0.mean));
         let (highest, lowest) = (means.first()?, means.last()?);
-        let (scale, metric) = (self.scale(), name(&self.grid.metric));
+        let (scale, metric) = (self.scale(), self.metric());
         let value = |one: &Summary| {
             let text = format!("{} {}", with_interval(one, scale), scale.unit);
             text.trim_end().to_owned()
@@ -98,8 +110,10 @@ impl SweepReport<'_> {
             self.cell_name(lowest.1)
         );
         let effects = Effects::of(self.grid).ok();
+        // One axis without repetitions explains all.
         let alone = effects
             .iter()
+            .filter(|_| self.varying().len() > 1 || self.has_intervals())
             .flat_map(|effects| &effects.sources)
             .filter(|source| source.factors.len() == 1);
         if let Some(most) = alone.max_by(|a, b| a.share.total_cmp(&b.share)) {
@@ -131,13 +145,12 @@ impl SweepReport<'_> {
         let factors = varying.iter().map(|factor| &self.grid.scales[*factor].name);
         let factors =
             factors.map(|name| format!("<th scope=\"col\" class=\"text\">{}</th>", html(name)));
-        let metric = format!("{}, {}", self.grid.metric, scale.unit);
-        let has_intervals = self.grid.arms.iter().any(|arm| arm.values.len() > 1);
+        let has_intervals = self.has_intervals();
         let mut table = format!(
             "<table class=\"numbers\"><thead><tr><th scope=\"col\">Cell</th>{}<th scope=\"col\">{}</th>\
              {}<th scope=\"col\">runs</th><th scope=\"col\">failed</th></tr></thead><tbody>\n",
             factors.collect::<String>(),
-            html(metric.trim_end_matches(", ")),
+            html(&self.metric_in(scale.unit)),
             if has_intervals {
                 "<th scope=\"col\">\u{b1}</th>"
             } else {

@@ -153,9 +153,10 @@ impl SweepReport<'_> {
             _ if wide < WIDTHS[0] => (1, (wide, 226.0)),
             0 | 1 => (1, (wide, 380.0)),
             2 => (2, (wide / 2.0, 286.0)),
+            4 => (2, (wide / 2.0, 236.0)),
             _ => (3, (wide / 3.0, 236.0)),
         };
-        let head = TITLE_LINE * panels.len().max(1) as f64;
+        let head = TITLE_LINE * panels.len() as f64;
         let size = (size.0, size.1 + head);
         let lines = groups.len().div_ceil(columns);
         let wide = size.0 * columns as f64;
@@ -189,10 +190,11 @@ impl SweepReport<'_> {
             true => " Dotted and hollow: theory, by the measured loss and RTT.",
             false => "",
         };
-        let caption = format!(
-            "{} over {name}: means, and their 95 % confidence intervals as bands.{theory}{more}",
-            self.grid.metric
-        );
+        let bands = match self.has_intervals() {
+            true => ", and their 95 % confidence intervals as bands",
+            false => "",
+        };
+        let caption = format!("{} over {name}: means{bands}.{theory}{more}", self.metric());
         Some(plot("lines", caption, &svg))
     }
 
@@ -274,7 +276,7 @@ impl SweepReport<'_> {
     fn legend_places(&self, curves: Option<usize>, wide: f64) -> (Vec<(f64, f64)>, f64) {
         let (mut x, mut y) = (8.0, 14.0);
         let Some(factor) = curves else {
-            return (Vec::new(), y + 8.0);
+            return (Vec::new(), 0.0);
         };
         let scale = &self.grid.scales[factor];
         x += 16.0 + 7.5 * scale.name.chars().count() as f64;
@@ -343,14 +345,15 @@ impl SweepReport<'_> {
             svg.line((begin, y.at(tick)), (right, y.at(tick)), "grid");
             svg.text(left + 64.0, y.at(tick) + 4.0, "end", "", &plain(tick));
         }
-        svg.text(left + 64.0, top + head + 12.0, "end", "", unit.unit);
+        let above = top + head + 12.0;
+        svg.text(left + 8.0, above, "start", "", &self.metric_in(unit.unit));
         svg.line((begin, bottom), (right, bottom), "frame");
         let scale = &self.grid.scales[along.factor];
         let places = along.places.iter().map(|at| x.at(*at));
         let labels = places.zip(scale.labels.iter().map(String::as_str));
-        labels_apart(svg, labels.collect(), bottom + 16.0);
+        labels_apart(svg, labels.collect(), bottom + 20.0);
         let middle = (begin + right) / 2.0;
-        svg.text(middle, bottom + 34.0, "middle", "", &scale.name);
+        svg.text(middle, bottom + 37.0, "middle", "", &scale.name);
         (x, y)
     }
 
@@ -427,7 +430,7 @@ impl SweepReport<'_> {
         );
         let caption = format!(
             "{}: means, faint {} to solid {} {}.",
-            self.grid.metric,
+            self.metric(),
             scale.number(range.0),
             scale.number(range.1),
             scale.unit
@@ -506,19 +509,13 @@ impl SweepReport<'_> {
             svg.line((x.at(tick), top), (x.at(tick), tall - 46.0), "grid");
             svg.text(x.at(tick), tall - 28.0, "middle", "", &plain(tick));
         }
-        let name = format!("{} in {}", self.grid.metric, scale.unit);
-        svg.text(
-            wide / 2.0,
-            tall - 8.0,
-            "middle",
-            "",
-            name.trim_end_matches(" in "),
-        );
+        let name = self.metric_in(scale.unit);
+        svg.text(wide / 2.0, tall - 8.0, "middle", "", &name);
         for (color, values) in groups.iter_mut().enumerate() {
             values.sort_by(f64::total_cmp);
             svg.path(&steps(values, &x, &y), color);
         }
-        let caption = format!("{}: share of all values up to each.", self.grid.metric);
+        let caption = format!("{}: share of all values up to each.", self.metric());
         Some(plot("distribution", caption, &svg))
     }
 }

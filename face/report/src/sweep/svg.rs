@@ -203,8 +203,7 @@ impl Svg {
     pub(super) fn element(&self, about: &str) -> String {
         let (width, height, about) = (self.width, self.height, html(about));
         format!(
-            "<svg style=\"--wide:{}rem\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{about}\">{}</svg>",
-            width / 16.0,
+            "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{about}\">{}</svg>",
             self.body
         )
     }

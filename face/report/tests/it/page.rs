@@ -316,6 +316,14 @@ fn the_page_of_a_test_begins_with_its_answer() {
     ] {
         assert!(page.contains(line), "{line}");
     }
+
+    // Of several streams the sentence is of the largest.
+    let mut second = run.series[0].flows[0].clone();
+    second.name = "stream 3 to the server".to_owned();
+    second.bytes += 1;
+    run.series[0].flows.push(second);
+    let page = Report::new(&run, None).html();
+    assert!(page.contains("bit/s; stream 3 to the server: limited by the receive window"));
 }
 
 #[test]

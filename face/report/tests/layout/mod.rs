@@ -120,6 +120,9 @@ fn both_ways() -> RunRecord {
 fn streams_of_both_directions_are_led_by_their_sums() {
     let Some(browser) = browser() else { return };
     browser.open(&report("sums.html", &both_ways()), "light");
+    let said = browser.text("answer");
+    let pings = "ICMP pings: idle 80.00 ms, under load 99.90 ms, p99 109.70 ms; 1 lost";
+    assert!(said.contains(pings), "{said}");
     let rates = "pictureData(null).rows[0].lines";
     let labels = browser.script(&format!(
         "return {rates}.slice(0, 2).map(({{ label }}) => label)"

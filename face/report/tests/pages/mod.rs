@@ -84,6 +84,13 @@ fn a_drag_over_one_graph_zooms_all_and_the_address_shows_the_same_again() {
     browser.keys("+");
     let near = browser.script("return shown.span[1] - shown.span[0]");
     assert!((near.as_f64().unwrap() - 1.5).abs() < 0.05, "{near}");
+    // By buttons, about the middle.
+    for (id, seconds) in [("span-in", 0.75), ("span-out", 1.5)] {
+        browser.script(&format!("document.getElementById('{id}').click()"));
+        let near = browser.script("return shown.span[1] - shown.span[0]");
+        assert!((near.as_f64().unwrap() - seconds).abs() < 0.05, "{near}");
+    }
+    assert!(browser.data("error").is_null());
     browser.keys("0");
     assert_eq!(span(&browser), Value::Null);
     assert!(!address(&browser).contains("t="));

@@ -24,7 +24,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::counters::Counters;
 use super::{Arguments, Live};
-use crate::atomic_file::{self, AtomicFile, refused};
+use crate::atomic_file::{AtomicFile, refused};
 use crate::failure::Failure;
 use crate::fit::fit;
 use crate::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL, MAX_PACKETS};
@@ -45,7 +45,6 @@ const PRINTED: usize = 3;
 pub(super) fn capture(interface: &str, arguments: &Arguments) -> Result<(Source, Live), Failure> {
     let filter = filter(arguments)?;
     let interrupt = Interrupt::listen()?;
-    atomic_file::signals_are_heard();
     let out = match &arguments.capture {
         Some(file) => Out::File(AtomicFile::begin(file)?),
         None => Out::Memory(Vec::new()),
