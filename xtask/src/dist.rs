@@ -220,9 +220,12 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         &documents.join("copyright"),
     )?;
     copy(&top().join("CHANGELOG.md"), &documents.join("changelog"))?;
+    let control = read(&top().join("packaging/control"))?;
+    write(&documents.join("changelog.Debian"), changelog(&control)?)?;
     let mut gzip = Command::new("gzip");
     gzip.args(["-9", "--no-name"])
-        .arg(documents.join("changelog"));
+        .arg(documents.join("changelog"))
+        .arg(documents.join("changelog.Debian"));
     succeed(gzip)?;
     let man = root.join("usr/share/man/man1");
     let pages = fs::read_dir(packages.join("man"))
@@ -232,7 +235,6 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     for page in pages {
         copy(&page.path(), &man.join(page.file_name()))?;
     }
-    let control = read(&top().join("packaging/control"))?;
     let lines = control.lines().filter(|line| !line.starts_with('#'));
     let control: String = lines.map(|line| format!("{line}\n")).collect();
     let control = control
@@ -248,6 +250,22 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     succeed(build)?;
     drop(fs::remove_dir_all(root));
     Ok(())
+}
+
+/// Debian's changelog: its own, as the version has a revision.
+fn changelog(control: &str) -> Result<String, Failed> {
+    let maintainer = control
+        .lines()
+        .find_map(|line| line.strip_prefix("Maintainer: "))
+        .unwrap_or_default();
+    let mut git = Command::new("git");
+    git.arg("-C").arg(top()).args(["log", "-1", "--format=%cD"]);
+    Ok(format!(
+        "gigatcp ({version}-1) unstable; urgency=medium\n\n  * Version {version}: changelog.gz tells \
+         what it has.\n\n -- {maintainer}  {date}\n",
+        version = env!("CARGO_PKG_VERSION"),
+        date = printed(git)?.trim(),
+    ))
 }
 
 /// The version of cargo-generate-rpm.
