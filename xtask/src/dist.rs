@@ -219,6 +219,10 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         &top().join("packaging/copyright"),
         &documents.join("copyright"),
     )?;
+    copy(
+        &top().join("packaging/lintian-overrides"),
+        &root.join("usr/share/lintian/overrides/gigatcp"),
+    )?;
     copy(&top().join("CHANGELOG.md"), &documents.join("changelog"))?;
     let control = read(&top().join("packaging/control"))?;
     write(&documents.join("changelog.Debian"), changelog(&control)?)?;
