@@ -97,7 +97,12 @@ pub fn make(words: &[String]) -> Result<Vec<String>, Failed> {
     recipes::provenance(&packages, &sums)?;
     println!("all in {}", packages.display());
     if size > GOAL {
-        return Err(Failed::Found);
+        for package in missing {
+            println!("not built here: {package}");
+        }
+        return Err(Failed::Usage(format!(
+            "gigatcp is larger than {GOAL} bytes"
+        )));
     }
     Ok(missing)
 }
