@@ -16,7 +16,8 @@
 //! The paths of this machine are not part of the program, so another checkout gives the same bytes;
 //! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
 //! built elsewhere. `--target aarch64-unknown-linux-gnu` makes all of it for another machine, and
-//! needs its linker and QEMU. `--address URL` is where the archives of the recipes will be.
+//! needs its linker and QEMU. `--address URL` is where the archives of the recipes will be;
+//! `--recipes DIR` writes only the recipes, for archives there that several machines have built.
 //!
 //! The C library is glibc. `cargo build --release --target x86_64-unknown-linux-musl` works too: one
 //! run costs within 4 % of the same CPU time, but a sweep of 300 short runs on two cores takes 1.46
@@ -42,7 +43,11 @@ const UNITS: [&str; 2] = ["gigatcp-server.service", "gigatcp-watch.service"];
 
 /// Builds all packages; prints which of them cannot be built here.
 pub fn run(words: &[String]) -> Result<(), Failed> {
-    for package in make(words)? {
+    let missing = match value(words, "--recipes") {
+        Some(archives) => recipes::write_all(Path::new(archives), address(words))?,
+        None => make(words)?,
+    };
+    for package in missing {
         println!("not built here: {package}");
     }
     Ok(())
@@ -52,12 +57,11 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
 pub fn make(words: &[String]) -> Result<Vec<String>, Failed> {
     let packages = packages();
     drop(fs::remove_dir_all(&packages));
-    let value = |name: &str| words.iter().skip_while(|word| *word != name).nth(1);
-    let machine = match value("--target") {
+    let machine = match value(words, "--target") {
         Some(triple) => Machine::named(triple)?,
         None => Machine::here()?,
     };
-    let program = match value("--program") {
+    let program = match value(words, "--program") {
         Some(file) => PathBuf::from(file),
         None => build(machine, &process::target())?,
     };
@@ -83,22 +87,33 @@ pub fn make(words: &[String]) -> Result<Vec<String>, Failed> {
     }
     documents(machine, &packages)?;
     pack(machine, &packages)?;
-    pack_rpm(machine, &packages)?;
-    let mut missing = Vec::from_iter(wheel(machine, &packages)?);
+    let mut missing = Vec::from_iter(pack_rpm(machine, &packages)?);
+    missing.extend(wheel(machine, &packages)?);
     materials::write(&packages.join("gigatcp.cdx.json"))?;
     recipes::source(&packages)?;
     recipes::archive(machine, &packages, commit_time()?.trim())?;
-    missing.extend(recipes::write_all(
-        &packages,
-        value("--address").map_or(recipes::NO_ADDRESS, String::as_str),
-    )?);
+    missing.extend(recipes::write_all(&packages, address(words))?);
     let sums = sums(&packages)?;
     recipes::provenance(&packages, &sums)?;
     println!("all in {}", packages.display());
     if size > GOAL {
-        return Err(Failed::Found);
+        for package in missing {
+            println!("not built here: {package}");
+        }
+        return Err(Failed::Usage(format!(
+            "gigatcp is larger than {GOAL} bytes"
+        )));
     }
     Ok(missing)
+}
+
+fn value<'a>(words: &'a [String], option: &str) -> Option<&'a String> {
+    words.iter().skip_while(|word| *word != option).nth(1)
+}
+
+/// Where the archives of the recipes will be.
+fn address(words: &[String]) -> &str {
+    value(words, "--address").map_or(recipes::NO_ADDRESS, String::as_str)
 }
 
 /// Returns the output directory; the manifest of the program names files in it.
@@ -209,10 +224,17 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         &top().join("packaging/copyright"),
         &documents.join("copyright"),
     )?;
+    copy(
+        &top().join("packaging/lintian-overrides"),
+        &root.join("usr/share/lintian/overrides/gigatcp"),
+    )?;
     copy(&top().join("CHANGELOG.md"), &documents.join("changelog"))?;
+    let control = read(&top().join("packaging/control"))?;
+    write(&documents.join("changelog.Debian"), changelog(&control)?)?;
     let mut gzip = Command::new("gzip");
     gzip.args(["-9", "--no-name"])
-        .arg(documents.join("changelog"));
+        .arg(documents.join("changelog"))
+        .arg(documents.join("changelog.Debian"));
     succeed(gzip)?;
     let man = root.join("usr/share/man/man1");
     let pages = fs::read_dir(packages.join("man"))
@@ -222,7 +244,6 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     for page in pages {
         copy(&page.path(), &man.join(page.file_name()))?;
     }
-    let control = read(&top().join("packaging/control"))?;
     let lines = control.lines().filter(|line| !line.starts_with('#'));
     let control: String = lines.map(|line| format!("{line}\n")).collect();
     let control = control
@@ -240,12 +261,31 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Debian's changelog: its own, as the version has a revision.
+fn changelog(control: &str) -> Result<String, Failed> {
+    let maintainer = control
+        .lines()
+        .find_map(|line| line.strip_prefix("Maintainer: "))
+        .unwrap_or_default();
+    let mut git = Command::new("git");
+    git.arg("-C").arg(top()).args(["log", "-1", "--format=%cD"]);
+    Ok(format!(
+        "gigatcp ({version}-1) unstable; urgency=medium\n\n  * Version {version}: changelog.gz tells \
+         what it has.\n\n -- {maintainer}  {date}\n",
+        version = env!("CARGO_PKG_VERSION"),
+        date = printed(git)?.trim(),
+    ))
+}
+
 /// The version of cargo-generate-rpm.
 const GENERATE_RPM: &str = "0.21.1";
 
-/// Builds the package of Fedora and its relatives. The manifest of the program lists its content.
-fn pack_rpm(machine: &Machine, packages: &Path) -> Result<(), Failed> {
-    let tool = tools::cargo_tool("cargo-generate-rpm", GENERATE_RPM)?;
+/// Builds the package of Fedora and its relatives. The manifest of the program lists its content. If
+/// that cannot be done here, the reason is returned.
+fn pack_rpm(machine: &Machine, packages: &Path) -> Result<Option<String>, Failed> {
+    let Ok(tool) = tools::cargo_tool("cargo-generate-rpm", GENERATE_RPM) else {
+        return Ok(Some("rpm: cargo-generate-rpm cannot be installed".into()));
+    };
     let mut build = Command::new(tool);
     build.args([
         "generate-rpm",
@@ -258,7 +298,8 @@ fn pack_rpm(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     build.args(["--source-date", commit_time()?.trim()]);
     build.args(["--arch", machine.linux]);
     build.current_dir(top());
-    succeed(build)
+    succeed(build)?;
+    Ok(None)
 }
 
 /// Minor version of glibc 2 from which on the wheel runs: that of 2018. zig links against it.

@@ -64,8 +64,8 @@ pub fn archive(machine: &Machine, packages: &Path, time: &str) -> Result<(), Fai
     succeed(tar)
 }
 
-/// Fills in version, address and checksums of the recipes. Those whose archive is not there are
-/// left out, and returned.
+/// Writes the recipes next to the archives in `packages`, with their checksums, the version and the
+/// address. Those whose archive is not there are left out, and returned.
 pub fn write_all(packages: &Path, address: &str) -> Result<Vec<String>, Failed> {
     let archives = [
         ("SOURCE_SHA256", source_name()),

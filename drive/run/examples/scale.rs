@@ -1,8 +1,8 @@
 //! Measures the overhead of a sweep beyond its simulations, and the time to resume a complete one.
 //!
-//!     cargo run --release -p gigatcp-sweep --example scale -- overhead [CELLS]
-//!     cargo run --release -p gigatcp-sweep --example scale -- resume [CELLS]
-//!     cargo run --release -p gigatcp-sweep --example scale -- kills [COUNT]
+//!     cargo run --release -p gigatcp-run --example scale -- overhead [CELLS]
+//!     cargo run --release -p gigatcp-run --example scale -- resume [CELLS]
+//!     cargo run --release -p gigatcp-run --example scale -- kills [COUNT]
 //!
 //! `overhead`: cells of about 10 ms of work, as a sweep and simulation by simulation, in CPU time.
 //! `resume`: trivial cells run once; then the same sweep is opened and run again. `kills`: a sweep

@@ -1,7 +1,7 @@
 //! An echo server for tasks of tokio, and 50 clients, between two stacks in one process.
 //! Requires no privileges.
 //!
-//!     cargo run -p gigatcp --features tokio --example async_echo
+//!     cargo run -p gigatcp-stack --features tokio --example async_echo
 
 use std::io;
 use std::net::SocketAddr;

@@ -3,7 +3,7 @@
 //! It grows by three segments per RTT and keeps 7/8 of the window after a loss (Jain's AIMD with
 //! other constants). It is not fair to other flows.
 //!
-//!     cargo run -p gigatcp --example custom_control
+//!     cargo run -p gigatcp-stack --example custom_control
 
 mod network;
 

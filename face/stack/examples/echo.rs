@@ -1,6 +1,6 @@
 //! An echo server for any number of connections, driven by events only.
 //!
-//!     cargo run -p gigatcp --example echo
+//!     cargo run -p gigatcp-stack --example echo
 
 mod network;
 

@@ -1,6 +1,6 @@
 //! Memory and CPU cost of idle connections: N of them between two hosts in memory, for one hour.
 //!
-//!     cargo run --release -p gigatcp --example idle -- 1000000
+//!     cargo run --release -p gigatcp-stack --example idle -- 1000000
 //!
 //! A million take 1.91 GB (x86-64 Linux, glibc), 1,913 bytes each: 1,528 for the connection, 240
 //! for its congestion control (CUBIC), the rest for names, timers and the allocator.

@@ -1,7 +1,7 @@
 //! A transfer over a path that loses and reorders packets, under several congestion
 //! controls.
 //!
-//!     cargo run -p gigatcp --example lossy
+//!     cargo run -p gigatcp-stack --example lossy
 
 mod network;
 

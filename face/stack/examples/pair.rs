@@ -1,6 +1,6 @@
 //! Two hosts in memory: one connects, sends a file and closes; the other reads it.
 //!
-//!     cargo run -p gigatcp --example pair
+//!     cargo run -p gigatcp-stack --example pair
 
 mod network;
 

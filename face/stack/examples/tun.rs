@@ -1,7 +1,7 @@
 //! A server on a TUN device: the machine's kernel connects to the engine, which
 //! answers. Requires root or user namespaces.
 //!
-//!     cargo run -p gigatcp --features live --example tun
+//!     cargo run -p gigatcp-stack --features live --example tun
 
 use std::error::Error;
 use std::io::{Read, Write};

@@ -9,12 +9,13 @@ use crate::{Failed, dist, process};
 /// A linter: the program, its arguments, and what it reads.
 type Linter = (&'static str, &'static [&'static str], &'static str);
 
-const LINTERS: [Linter; 7] = [
+const LINTERS: [Linter; 8] = [
     ("lintian", &["--fail-on", "error"], "*.deb"),
     ("rpmlint", &[], "*.rpm"),
     ("ruby", &["-c"], "gigatcp.rb"),
     ("bash", &["-n"], "PKGBUILD"),
     ("nix-instantiate", &["--parse"], "gigatcp.nix"),
+    ("hadolint", &[], "Containerfile"),
     ("yamllint", &["-d", "relaxed"], "*.yaml"),
     ("twine", &["check", "--strict"], "*.whl"),
 ];

@@ -7,6 +7,7 @@
 //! * [`words`]: forbidden names and words: `utils`, `get_`, unfinished work, commented-out code,
 //!   clocks in the core, published results outside the report, names of tests.
 //! * [`wording`]: phrases that must not occur in comments, literals and pages.
+//! * [`cited`]: files, crates and their targets that pages and comments name.
 //! * [`asserts`]: the number of assertions in the core, which may only rise.
 //! * Relative links of Markdown pages lead to files and headings that exist.
 //! * The tables of `docs/run-json.md` are those of the types.
@@ -20,6 +21,7 @@
 //! from rules about code.
 
 mod asserts;
+mod cited;
 mod diagram;
 mod edges;
 mod masked;
@@ -90,6 +92,7 @@ pub fn run() -> Result<(), Failed> {
     let mut findings = check(&files);
     findings.extend(wording::check(&files));
     findings.extend(asserts::check(&files));
+    findings.extend(cited::check(&files));
     if !record_doc::is_up_to_date()? {
         findings.push(Finding::new(
             ("docs/run-json.md", 1),
