@@ -68,8 +68,9 @@ pub trait DriverCalls<P>: Sized {
     fn receive_queue(&self) -> u64;
 
     /// Sets whether the application has more to write than fits. [`Connection::write`] sets it
-    /// itself; a driver that keeps data back in front of the connection calls this. It decides
-    /// between the send buffer and the application as the limit.
+    /// itself; a driver that keeps data back in front of the connection calls this, and one that
+    /// offers a call in parts, before each part but the first. It decides between the send buffer
+    /// and the application as the limit.
     fn set_write_blocked(&mut self, blocked: bool);
 
     /// Makes a writer wait if the send buffer is full. If packets count, it waits until a third of

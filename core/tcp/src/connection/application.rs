@@ -18,6 +18,9 @@ impl<P: Payload> Connection<P> {
         if !self.may_write() {
             return Err(self.why_not_written());
         }
+        if self.buffers.send_memory.is_some() {
+            self.note_app_limit_of_write();
+        }
         let offered = payload.len();
         let room = self.take_send_space(offered as u64);
         let accepted = self.send_buffer.write(payload, room);
@@ -26,6 +29,17 @@ impl<P: Payload> Connection<P> {
             return Err(WriteError::Full);
         }
         Ok(accepted)
+    }
+
+    /// Notes whether the application was the limit until now. Linux looks when a write begins, not
+    /// while one waits for space. A write after one that did not fit continues it, unless nothing
+    /// was in flight any more: then it was not space that was missing.
+    #[inline(never)]
+    fn note_app_limit_of_write(&mut self) {
+        let continues = self.limiting.write_blocked && self.board.in_flight() > 0;
+        if !continues && self.unsent() < u64::from(self.smss) && !self.board.has_lost() {
+            self.note_app_limit();
+        }
     }
 
     #[cold]

@@ -1,8 +1,7 @@
 //! Buffer autotuning.
 //!
-//! [`crate::receive_autotuning`] sizes the receive buffer. The send buffer holds two congestion
-//! windows: one in flight and one for what the next round trip may add (Linux
-//! `tcp_sndbuf_expand`). A buffer whose size was requested keeps exactly that size, as with
+//! [`crate::receive_autotuning`] sizes the receive buffer. The send buffer holds as many congestion
+//! windows as the control asks for, most of them two (Linux `tcp_sndbuf_expand`). A buffer whose size was requested keeps exactly that size, as with
 //! `SO_RCVBUF` and `SO_SNDBUF`.
 
 use alloc::boxed::Box;
@@ -18,9 +17,6 @@ use crate::receive_autotuning::{Amounts, Counting, ReceiveAutotuning};
 use crate::receive_window::ReceiveWindow;
 use crate::space::{Offset, RightEdge};
 use crate::truesize::{self, SendMemory, SendQueue};
-
-/// Congestion windows that the send buffer holds.
-const WINDOWS_KEPT: u64 = 2;
 
 /// Minimum window in segments that the send buffer holds (Linux `TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
@@ -143,7 +139,7 @@ impl<P: Payload> Connection<P> {
             window
         };
         let wanted = kept
-            .saturating_mul(WINDOWS_KEPT)
+            .saturating_mul(self.congestion.windows_in_send_buffer())
             .min(self.transport.profile.buffers.send_buffer_max.as_u64());
         if wanted > self.send_buffer.capacity() {
             self.send_buffer.set_capacity(wanted);

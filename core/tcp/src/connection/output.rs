@@ -529,11 +529,9 @@ impl<P: Payload> Connection<P> {
         if self.pacing.pacer.is_armed() {
             return None;
         }
-        let in_flight = self.board.in_flight();
-        if (in_flight == 0 || in_flight < self.congestion.cwnd().as_u64())
-            && !self.has_waiting_writer()
-        {
-            self.board.note_app_limited();
+        // If packets count, writes look for it.
+        if self.buffers.send_memory.is_none() {
+            self.note_app_limit();
         }
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         let limit = if repairing {
@@ -547,11 +545,14 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// Whether a writer waits for a full buffer of Linux' kind. Linux looks for an application limit
-    /// when a write begins, so such a writer is none.
-    fn has_waiting_writer(&self) -> bool {
-        let counts_packets = self.buffers.send_memory.is_some();
-        counts_packets && self.limiting.write_blocked && self.send_space() == 0
+    /// Notes that more could leave than was written, if cwnd has space
+    /// (draft-ietf-ccwg-bbr, `CheckIfApplicationLimited`).
+    #[inline]
+    pub(super) fn note_app_limit(&mut self) {
+        let in_flight = self.board.in_flight();
+        if in_flight == 0 || in_flight < self.congestion.cwnd().as_u64() {
+            self.board.note_app_limited();
+        }
     }
 
     /// Returns a bare acknowledgment, if one is due.

@@ -1,6 +1,9 @@
 //! Buffers: what was requested stays, what was not fits itself to the path.
 
+use std::sync::Arc;
+
 use gigatcp_tcp::SocketOption;
+use gigatcp_tcp::congestion;
 use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::Limit;
 use gigatcp_tcp::profile::WindowPolicy;
@@ -264,6 +267,18 @@ fn the_send_buffer_keeps_room_for_two_congestion_windows() {
     t.wait(t.tcp.poll_timeout().unwrap() - t.now);
     t.leaving();
     assert_eq!((t.cwnd(), room(&t)), (1.0, 40_000));
+}
+
+/// `ss -m` of Linux 6.18 after a handshake: tb46080 with Reno and CUBIC, tb69120 with BBR.
+#[test]
+fn a_send_buffer_of_packets_has_the_octets_of_linux_for_each_control() {
+    for (control, octets) in [("reno", 46_080), ("cubic-linux", 46_080), ("bbr", 69_120)] {
+        let mut config = auto();
+        config.transport_mut().profile.buffers.truesize = true;
+        config.transport_mut().congestion = Arc::new(congestion::find(control).unwrap());
+        let granted = opened(&config).tcp.info().send_buffer;
+        assert_eq!(granted, Bytes::new(octets), "{control}");
+    }
 }
 
 #[test]

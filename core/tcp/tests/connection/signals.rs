@@ -7,6 +7,7 @@ use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{
     self, Ack, Congestion, CongestionKind, Controller, Entry, Lost, Sent,
 };
+use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use crate::rack::{established, rack};
@@ -256,17 +257,19 @@ fn a_departure_after_silence_is_alone_in_flight_and_limited_by_the_application()
     }
 }
 
+/// Departures: in flight with each, and whether the application was the limit.
+fn limited(told: &[Told]) -> Vec<(u64, bool)> {
+    let sent = told.iter().filter_map(|told| match told {
+        Told::Sent(sent) => Some((sent.in_flight.as_u64(), sent.app_limited)),
+        _ => None,
+    });
+    sent.collect()
+}
+
 fn assert_departure_after_silence(config: &ConnectionConfig) {
     let mut t = Script::established(config);
     t.write(20_000);
     assert_eq!(t.leaving().len(), 10);
-    let limited = |told: &[Told]| -> Vec<(u64, bool)> {
-        let sent = told.iter().filter_map(|told| match told {
-            Told::Sent(sent) => Some((sent.in_flight.as_u64(), sent.app_limited)),
-            _ => None,
-        });
-        sent.collect()
-    };
     // The window is the limit: nothing was written before, but now there is more
     // than it lets out.
     let first = limited(&told());
@@ -281,6 +284,30 @@ fn assert_departure_after_silence(config: &ConnectionConfig) {
     t.write(1000);
     t.leaving();
     assert_eq!(limited(&told()), [(1000, true)]);
+}
+
+#[test]
+fn a_write_that_waited_for_space_is_not_limited_by_the_application() {
+    for waits in [true, false] {
+        let mut config = listening(with(|p| {
+            p.options.window_scaling = true;
+            p.buffers.truesize = true;
+        }));
+        config.transport_mut().send_buffer = Some(Bytes::new(5000));
+        let mut t = Script::established(&config);
+        t.write(30_000);
+        assert_eq!(t.leaving().len(), 10);
+        t.inject(". 1:1(0) ack 10001");
+        assert_eq!(t.leaving().len(), 20);
+        // Less than cwnd is in flight, nothing is unsent, and a third of the buffer is free.
+        t.inject(". 1:1(0) ack 28001");
+        t.leaving();
+        t.tcp.set_write_blocked(waits);
+        told();
+        t.write(1000);
+        t.leaving();
+        assert_eq!(limited(&told()), [(3000, !waits)], "{waits}");
+    }
 }
 
 #[test]

@@ -79,6 +79,8 @@ pub struct Socket {
     write_chunk: u64,
     /// Bytes that the current call still writes without checking the buffer again.
     batch: u64,
+    /// Whether the last call had more to write than fitted: the next write continues it.
+    call_goes_on: bool,
     written: u64,
     /// Clusters that its send buffer takes.
     pub(super) clusters: u32,
@@ -120,6 +122,7 @@ impl Socket {
             write_size: config.write_size.as_u64().max(1),
             write_chunk: u64::from(config.tcp.transport.profile.buffers.write_chunk),
             batch: 0,
+            call_goes_on: false,
             written: 0,
             clusters: 0,
             read_offset: 0,
@@ -325,6 +328,19 @@ impl Socket {
         accepted
     }
 
+    /// Writes `len` bytes of a call: what fitted when their copying began. The call sleeps before
+    /// the rest, so the engine is told that the next write is not a new one.
+    fn write_part(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
+        let wanted = program.poll_write(now, self.port).min(self.left_of_call());
+        if self.call_goes_on
+            && let Some(connection) = &mut self.connection
+        {
+            connection.set_write_blocked(true);
+        }
+        self.write(now, program, len);
+        self.call_goes_on = len < wanted;
+    }
+
     /// Writes `len` bytes of a call that reaches the engine in pieces.
     fn write_piece(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
         if self.batch == 0 {
@@ -523,7 +539,7 @@ impl Host {
         if socket.write_chunk > 0 {
             socket.write_piece(now, program, len);
         } else {
-            socket.write(now, program, len);
+            socket.write_part(now, program, len);
         }
         if program.poll_write(now, socket.port) > 0
             && let Some(connection) = &mut socket.connection

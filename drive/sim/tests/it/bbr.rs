@@ -161,3 +161,20 @@ fn probe_rtt_takes_what_each_version_says() {
         assert!(share > 0.9, "{control}: {share}");
     }
 }
+
+/// Expected: about the 134 retransmissions of Linux 6.18 over this path.
+///
+/// Its send buffer holds less than Startup's window, so the writer always waits for space. If that
+/// counts as the application's limit, Startup does not end: 2,349 before, 480 if only the parts of
+/// a call count.
+#[test]
+fn startup_ends_behind_a_full_send_buffer() {
+    let mut linux = host(Profile::LINUX_6_18, MTU as u16, "bbr", 192 * 1024);
+    linux.coalesce = Profile::LINUX_6_18.segments.interrupt_interval;
+    let mut flow = flow("bbr", &linux, Stop::After(seconds(60.0)));
+    flow.receiver.tcp.transport_mut().receive_buffer = None;
+    let outcome = alone(bottleneck(20_000_000, 0.06, 66), flow, 8.0);
+    let sender = outcome.flows[0].sender.connection().expect("open");
+    let resent = sender.counters().retransmitted_segments;
+    assert!(resent < 250, "{resent}");
+}
