@@ -492,7 +492,8 @@ impl Model {
             });
         }
         limits.extend(self.settings.iter().cloned());
-        limits.retain(|limit| limit.bps.low.is_finite());
+        // A report need not have a window.
+        limits.retain(|limit| limit.bps.low.is_finite() && limit.bps.low > 0.0);
         limits.sort_by(|a, b| {
             (a.bps.mid, a.bps.low)
                 .partial_cmp(&(b.bps.mid, b.bps.low))
