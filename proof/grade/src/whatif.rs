@@ -30,6 +30,10 @@ const MAX_LEVERS: usize = 12;
 const MIN_BYTES: f64 = 300e3;
 const MAX_BYTES: f64 = 6e6;
 
+/// Causes that the connections of one host share. Simulated connections have a host each: what they
+/// bring together is not the answer to the question.
+const SHARED: [&str; 3] = ["local-queue", "sender-cpu-limited", "receiver-cpu-limited"];
+
 /// A prediction with its true value.
 #[derive(Clone, Debug)]
 pub struct Graded {
@@ -91,10 +95,13 @@ struct Lever {
 }
 
 /// Returns the next lever of a draw: any that a user or an operator has.
-fn lever(draw: &mut Draw, base: &Base) -> Lever {
-    match draw.pick(&[
+fn lever(draw: &mut Draw, transfer: &GradedWorld) -> Lever {
+    let base = &transfer.base;
+    let mut kinds = vec![
         "receive", "send", "control", "control", "window", "flows", "queue", "mtu",
-    ]) {
+    ];
+    kinds.retain(|kind| *kind != "flows" || !SHARED.contains(&transfer.cause));
+    match draw.pick(&kinds) {
         "receive" => buffer(draw, base, "receive_buffer", "tcp_rmem"),
         "send" => buffer(draw, base, "send_buffer", "tcp_wmem"),
         "control" => control(draw.pick(&["cubic", "reno", "bbr", "bbr3"])),
@@ -190,7 +197,7 @@ fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f
     };
     let mut last = None;
     for _ in 0..tries {
-        let lever = lever(&mut draw, &transfer.base);
+        let lever = lever(&mut draw, transfer);
         let changed = transfer.edited(|draft, _| (lever.edit)(draft));
         let truth = goodput(&changed)?;
         let matters = (truth / before_bps.max(1.0) - 1.0).abs() > TOLERANCE;
@@ -226,15 +233,21 @@ pub fn graded(cause: &str, seed: u64, paths: Paths) -> Result<Graded, String> {
     let (lever, truth_bps) = drawn(&transfer, seed, before_bps)?;
     let [capture, _, _] = transfer.captures()?;
     let source = Source::bytes("capture", capture);
-    let predicted = Transfer::read(&source, &Options::default(), None)
-        .and_then(|transfer| transfer.predict(&lever.changes, &[]));
+    let read = Transfer::read(&source, &Options::default(), None);
+    let verdicts = read
+        .iter()
+        .flat_map(|transfer| &transfer.diagnosis.verdicts);
+    let first = verdicts.map(|verdict| verdict.cause.id).next();
+    let predicted = read.as_ref().map_err(String::clone);
+    let predicted = predicted.and_then(|transfer| transfer.predict(&lever.changes, &[]));
     Ok(Graded {
         name: format!(
-            "{cause} {seed} {} [{:.2} Mbit/s, {:.1} ms, {}]",
+            "{cause} {seed} {} [{:.2} Mbit/s, {:.1} ms, {}; why: {}]",
             lever.changes.join(" "),
             origin.base.rate / 1e6,
             origin.base.rtt * 1e3,
-            origin.about
+            origin.about,
+            first.unwrap_or("unknown")
         ),
         before_bps,
         truth_bps,

@@ -83,13 +83,9 @@ fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
             qdisc.rate_bps = rate(parameters, 0, large);
             // After rate and peak rate.
             qdisc.limit_bytes = packets(word(parameters, 24));
-            // The kernel keeps the burst as its time at the rate.
-            let ticks = word(parameters, 28).map(u64::from);
-            let burst = |bps: u64| Some(bps.saturating_mul(ticks? * TICK_NS) / 8_000_000_000);
-            qdisc.burst_bytes = qdisc
-                .rate_bps
-                .and_then(burst)
-                .filter(|_| is_plain_bucket(parameters));
+            let is_plain = is_plain_rate(parameters) && word(parameters, 20) == Some(0);
+            let burst = qdisc.rate_bps.and_then(|bps| burst(bps, parameters, 28));
+            qdisc.burst_bytes = burst.filter(|_| is_plain);
         }
         "htb" => {
             let class = value(options, 2).and_then(|value| word(value, 8));
@@ -114,15 +110,20 @@ fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
     Some(qdisc)
 }
 
-/// Whether a TBF has neither a peak rate nor a model of the link layer (overhead, minimum size).
-fn is_plain_bucket(parameters: &[u8]) -> bool {
+/// Whether a `struct tc_ratespec` has no model of the link layer (overhead, minimum size).
+fn is_plain_rate(specification: &[u8]) -> bool {
     const ETHERNET: u8 = 1;
-    // Two `struct tc_ratespec`: size of cells, layer, overhead, alignment, minimum size, rate.
-    let Some(&[_, layer, over_1, over_2, _, _, min_1, min_2]) = parameters.first_chunk() else {
+    // Size of cells, layer, overhead, alignment, minimum size, rate.
+    let Some(&[_, layer, over_1, over_2, _, _, min_1, min_2]) = specification.first_chunk() else {
         return false;
     };
-    let peak = word(parameters, 20);
-    layer <= ETHERNET && [over_1, over_2, min_1, min_2] == [0; 4] && peak == Some(0)
+    layer <= ETHERNET && [over_1, over_2, min_1, min_2] == [0; 4]
+}
+
+/// Returns the burst at `offset`, in bytes: the kernel keeps it as its time at the rate.
+fn burst(bps: u64, parameters: &[u8], offset: usize) -> Option<u64> {
+    let ticks = u64::from(word(parameters, offset)?);
+    Some(bps.saturating_mul(ticks * TICK_NS) / 8_000_000_000)
 }
 
 fn rate_of_netem(parameters: &[u8], large: Option<u64>) -> Option<u64> {
@@ -137,10 +138,26 @@ fn class(message: &[u8]) -> Option<Qdisc> {
     }
     class.kind = "htb class".into();
     let parameters = value(options, 1).unwrap_or_default();
-    let large = value(options, 7).and_then(|value| long(value, 0));
+    let large = |kind| value(options, kind).and_then(|value| long(value, 0));
     // The ceiling follows the rate.
-    class.rate_bps = rate(parameters, 12, large);
+    class.rate_bps = rate(parameters, 12, large(7));
+    class.parameters = words_of_class(parameters, rate(parameters, 0, large(6)), class.rate_bps);
     Some(class)
+}
+
+/// Returns the parameters of an HTB class in the words of `tc`, if it has no model of the link layer.
+fn words_of_class(parameters: &[u8], rate: Option<u64>, ceil: Option<u64>) -> Option<String> {
+    let (rate, ceil) = (rate?, ceil?);
+    let (burst_of_rate, burst_of_ceil) =
+        (burst(rate, parameters, 24)?, burst(ceil, parameters, 28)?);
+    let (quantum, priority) = (word(parameters, 32)?, word(parameters, 40)?);
+    let is_plain = is_plain_rate(parameters) && is_plain_rate(parameters.get(12..)?);
+    is_plain.then(|| {
+        format!(
+            "rate {rate}bit ceil {ceil}bit burst {burst_of_rate}b cburst {burst_of_ceil}b \
+             quantum {quantum} prio {priority}"
+        )
+    })
 }
 
 /// Returns the rate of the `struct tc_ratespec` at `offset`, or `large`, its 64-bit replacement.

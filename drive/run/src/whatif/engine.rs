@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use gigatcp_sim::{World, WorldConfig};
+use gigatcp_units::Instant;
 
 use super::model::Model;
 use crate::scenario;
@@ -136,20 +137,26 @@ pub fn goodput(model: &Model, draw: &Draw) -> Result<f64, String> {
     measure(config, usize::MAX)
 }
 
-/// Simulates a world and measures its first `count` flows together, in bit/s.
+/// Simulates a world and measures its first `count` flows together, in bit/s: from the opening of
+/// the first of them to the last byte that was read, as a capture shows a transfer.
 ///
 /// # Errors
 /// It cannot be built.
 pub fn measure(mut config: WorldConfig, count: usize) -> Result<f64, String> {
     config.observe.fingerprint = false;
     config.observe.account = false;
+    let opened_at = |flow: usize| Instant::ZERO + config.flows[flow].start;
+    let opened: Vec<Instant> = (0..config.flows.len()).map(opened_at).collect();
     let mut world = World::new(config).map_err(|error| error.to_string())?;
     world.run(&AtomicBool::new(false), &AtomicU64::new(0));
     let outcome = world.outcome();
-    let flows = outcome.flows.iter().take(count);
-    let bytes: u64 = flows.clone().map(|flow| flow.bytes().as_u64()).sum();
-    let elapsed = flows
-        .map(|flow| flow.elapsed().as_secs_f64())
-        .fold(0.0, f64::max);
-    Ok(bytes as f64 * 8.0 / elapsed.max(1e-9))
+    let flows = || outcome.flows.iter().filter(|flow| flow.flow < count);
+    let bytes: u64 = flows().map(|flow| flow.bytes().as_u64()).sum();
+    let ended = flows().filter_map(|flow| {
+        let established = flow.receiver.meter()?.started_at()?;
+        Some(established + flow.elapsed())
+    });
+    let begun = opened.into_iter().take(count).min().unwrap_or_default();
+    let elapsed = ended.max().unwrap_or(begun).saturating_since(begun);
+    Ok(bytes as f64 * 8.0 / elapsed.as_secs_f64().max(1e-9))
 }

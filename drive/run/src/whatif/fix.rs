@@ -109,6 +109,12 @@ pub struct FixPlan {
 const MIN_GAIN: f64 = 1.05;
 /// Ratio of the goodput to a ceiling from which that is not a limit of the transfer.
 const REFUTED: f64 = 1.2;
+/// The rule of the send buffer, and the ratio of its ceiling to the goodput, either way, up to which it
+/// may be what limits: how large the bursts of a program are decides.
+const SEND_BUFFER: &str = "send-buffer-max";
+const BUFFER_RATIO: f64 = 1.5;
+/// Causes that a full send buffer looks like.
+const PAUSES: [&str; 2] = ["application-limited", "pacing-limited"];
 /// The rule whose ceiling is a lower bound of what its queue allows.
 const LOWER_BOUND: &str = "short-queue";
 /// Factor by which a limit must rise to be no longer the one that holds.
@@ -184,6 +190,7 @@ impl Evidence<'_> {
             .iter()
             .flat_map(|report| ceilings(report, &model))
             .collect();
+        self.take_setting_for_pause(&mut model);
         let mut fixes = report
             .as_ref()
             .map_or_else(Vec::new, |report| by_command(report, &model));
@@ -238,6 +245,20 @@ impl Evidence<'_> {
         }
     }
 
+    /// Takes the send buffer of this host for what limits if it may, and `why` is unsure whether the
+    /// program pauses or paces: a full buffer looks like both.
+    fn take_setting_for_pause(&self, model: &mut Model) {
+        let mut ceilings = model.settings.iter();
+        let is_explained = ceilings.any(|limit| {
+            limit.cause == SEND_BUFFER && limit.bps.mid <= BUFFER_RATIO * model.goodput
+        });
+        let is_pause = model.host.is_some_and(|(cause, _)| PAUSES.contains(&cause));
+        if is_explained && is_pause && self.transfer.diagnosis.is_unsure() {
+            model.host = None;
+            model.doubted.clear();
+        }
+    }
+
     /// Leaves open what the path carries if this host's own queueing discipline is what showed.
     fn open_behind_shaper(&self, model: &mut Model) {
         let Some((facts, direction)) = self
@@ -280,10 +301,14 @@ impl Evidence<'_> {
             cause => cause,
         };
         let direction = self.host.map(|(_, direction)| direction);
-        let changes = advice(cause, model);
+        let mut doubted = model.doubted.iter().copied();
+        let cause = match end_of(cause) {
+            Some(_) => cause,
+            None => doubted.find(|other| end_of(other).is_some())?,
+        };
         let end = end_of(cause)?;
         let is_explained = |fix: &Fix| fix.is_worth && fix.place == Place::Here;
-        if changes.is_empty() || here.iter().any(is_explained) {
+        if here.iter().any(is_explained) {
             return None;
         }
         let place = match cause {
@@ -307,15 +332,28 @@ impl Evidence<'_> {
             (None, _) => "on the sender: ",
             _ => "",
         };
-        let changes = in_kernel_words(changes, cause, place);
-        let prediction = predicted(model, &[cause], &changes);
+        // Those that look the same are changed together.
+        let doubted = model.doubted.iter().copied();
+        let mut causes = vec![cause];
+        causes.extend(doubted.filter(|other| *other != cause && end_of(other) == Some(end)));
+        let in_words = |cause: &&'static str| {
+            let changes = in_kernel_words(advice(cause, model), cause, place);
+            let command = format!("{host}{}", words(cause, &changes, place));
+            (
+                changes,
+                Step {
+                    command,
+                    undo: None,
+                },
+            )
+        };
+        let (changes, steps): (Vec<Vec<String>>, Vec<Step>) = causes.iter().map(in_words).unzip();
+        let changes = changes.concat();
+        let prediction = predicted(model, &causes, &changes);
         Some(Fix {
-            ids: vec![cause],
+            ids: causes,
             place,
-            steps: vec![Step {
-                command: format!("{host}{}", words(cause, &changes, place)),
-                undo: None,
-            }],
+            steps,
             is_command: false,
             is_of_machine: false,
             lacks: None,
@@ -392,7 +430,12 @@ fn ceilings(report: &Report, model: &Model) -> Vec<LimitedRate> {
         .filter(|found| found.is_certain() && !is_in_model(found));
     let limits = certain.filter_map(|found| {
         let ceiling = found.finding.ceiling?.as_bps() as f64;
-        let is_refuted = model.goodput > REFUTED * ceiling && found.rule.id != LOWER_BOUND;
+        let refuted = match found.rule.id {
+            LOWER_BOUND => f64::INFINITY,
+            SEND_BUFFER => BUFFER_RATIO,
+            _ => REFUTED,
+        };
+        let is_refuted = model.goodput > refuted * ceiling;
         let bps = at_least_goodput(Estimate::about(ceiling, CEILING_ERROR), model.goodput);
         (!is_refuted).then(|| LimitedRate {
             cause: found.rule.id,

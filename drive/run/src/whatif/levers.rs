@@ -69,12 +69,15 @@ impl Transfer {
         Ok(all)
     }
 
-    /// Predicts the effect of the advice for a cause.
+    /// Predicts the effect of the advice for a cause, and for those that it cannot be told from.
     ///
     /// # Errors
     /// Why it cannot be predicted.
     pub fn fix_of(&self, cause: &str) -> Result<Prediction, String> {
-        let changes = advice(cause, &self.model(&[])?);
+        let model = self.model(&[])?;
+        let doubted = model.doubted.iter().filter(|other| **other != cause);
+        let causes = [cause].into_iter().chain(doubted.copied());
+        let changes: Vec<String> = causes.flat_map(|cause| advice(cause, &model)).collect();
         if changes.is_empty() {
             return Err(format!("no setting removes {cause}"));
         }

@@ -137,8 +137,17 @@ const FULL: f64 = 0.8;
 /// Minimum number of losses that show a probability.
 const MIN_LOSSES: f64 = 5.0;
 
+/// Minimum share of the time in which something could be sent.
+const MIN_ACTIVE: f64 = 0.01;
+
 /// Causes of a full window.
 const WINDOW: &[&str] = &["receive-window-limited", "no-window-scaling"];
+
+/// Causes of time in which nothing is sent, whatever the windows and buffers are.
+const STOPPED: &[&str] = &["outage", "rto-backoff", "connection-setup"];
+
+/// The cause of a full send buffer.
+const SEND_BUFFER: &str = "send-buffer-limited";
 
 /// The cause of an application that pauses.
 const PAUSES: &str = "application-limited";
@@ -171,6 +180,9 @@ const HOST: &[&str] = &[
     "server-think-time",
 ];
 
+/// Minimum share of the time of a cause that may be the limit instead of the first one.
+const DOUBTED: f64 = 0.2;
+
 /// The limits of a transfer. Rates are in bit/s of payload, times in seconds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Model {
@@ -182,6 +194,10 @@ pub struct Model {
     pub bytes: f64,
     /// Minimum RTT.
     pub base: f64,
+    /// Median RTT.
+    pub rtt: f64,
+    /// Share of the time in which something could be sent.
+    pub active: f64,
     /// Payload of a full segment.
     pub mss: f64,
     /// Bytes of its headers.
@@ -222,6 +238,8 @@ pub struct Model {
     pub others: Vec<String>,
     /// Id of the cause with most time.
     pub first: &'static str,
+    /// Causes of a rate that the evidence does not tell from each other, if `first` is one of them.
+    pub doubted: Vec<&'static str>,
 }
 
 /// Share of the time that these causes took.
@@ -231,6 +249,22 @@ fn share(diagnosis: &Diagnosis, ids: &[&str]) -> f64 {
         .filter(|verdict| ids.contains(&verdict.cause.id))
         .map(|verdict| verdict.share)
         .sum()
+}
+
+/// Rates of a host among which `why` is unsure: they space packets alike.
+fn doubted(diagnosis: &Diagnosis) -> Vec<&'static str> {
+    let is_meant = |id: &&str| HOST.contains(id) || *id == SEND_BUFFER;
+    let verdicts = diagnosis.verdicts.iter();
+    let first = verdicts.clone().map(|verdict| verdict.cause.id).next();
+    let long = verdicts.filter(|verdict| verdict.share >= DOUBTED);
+    let alternative = diagnosis.alternative.map(|cause| cause.id);
+    let ids = long.map(|verdict| verdict.cause.id).chain(alternative);
+    let mut ids: Vec<&str> = first.into_iter().chain(ids).filter(is_meant).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let is_doubted = diagnosis.is_unsure() && first.as_ref().is_some_and(is_meant);
+    ids.retain(|_| is_doubted);
+    ids
 }
 
 /// The receive window, in bytes. One that is never full may be one that the receiver tunes.
@@ -347,7 +381,11 @@ impl Model {
             return Err("no data was delivered in a measurable time".into());
         }
         if base <= 0.0 {
-            return Err("no RTT is known: capture both directions, the handshake included".into());
+            return Err(
+                "no RTT is known: capture both directions, the handshake included, or add \
+                 --known path.rtt=TIME"
+                    .into(),
+            );
         }
         let q = &diagnosis.quantities;
         let mss = (q.mss.as_u64() as f64).max(88.0);
@@ -355,7 +393,7 @@ impl Model {
             .verdicts
             .first()
             .map_or("unknown", |verdict| verdict.cause.id);
-        let is_buffer = share(diagnosis, &["send-buffer-limited"]) >= HELD;
+        let is_buffer = share(diagnosis, &[SEND_BUFFER]) >= HELD;
         // A full send buffer stops the application as well.
         let is_host = |id: &str| HOST.contains(&id) && !(is_buffer && id == "application-limited");
         let host = diagnosis
@@ -372,6 +410,8 @@ impl Model {
             elapsed: diagnosis.duration.as_secs_f64(),
             bytes: diagnosis.delivered.as_u64() as f64,
             base,
+            rtt: q.rtt.as_secs_f64().max(base),
+            active: (1.0 - share(diagnosis, STOPPED)).max(MIN_ACTIVE),
             mss,
             headers: q.headers as f64,
             behind_policer: losses.is_policed.then(|| behind_policer(diagnosis)),
@@ -392,6 +432,7 @@ impl Model {
             settings: Vec::new(),
             others: Vec::new(),
             first,
+            doubted: doubted(diagnosis),
         })
     }
 
@@ -417,7 +458,7 @@ impl Model {
                 evidence: format!("a window of {} per RTT of {rtt}", bytes(&self.window)),
             },
             LimitedRate {
-                cause: "send-buffer-limited",
+                cause: SEND_BUFFER,
                 bps: self
                     .flight
                     .times(8.0 / (self.base + wait) * self.flows as f64),
@@ -437,7 +478,7 @@ impl Model {
             limits.push(LimitedRate {
                 cause,
                 bps: self.of_all_flows(cause, &bps),
-                evidence: "the rate that it held".into(),
+                evidence: self.evidence_of_host(cause),
             });
         }
         if let Some(bps) = self.response() {
@@ -451,13 +492,26 @@ impl Model {
             });
         }
         limits.extend(self.settings.iter().cloned());
-        limits.retain(|limit| limit.bps.low.is_finite());
+        // A report need not have a window.
+        limits.retain(|limit| limit.bps.low.is_finite() && limit.bps.low > 0.0);
         limits.sort_by(|a, b| {
             (a.bps.mid, a.bps.low)
                 .partial_cmp(&(b.bps.mid, b.bps.low))
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
         limits
+    }
+
+    fn evidence_of_host(&self, cause: &str) -> String {
+        let others = self.doubted.iter().filter(|id| **id != cause);
+        let names: Vec<&str> = others
+            .filter_map(|id| gigatcp_why::find(id))
+            .map(|cause| cause.name)
+            .collect();
+        match names.join(" or ").as_str() {
+            "" => "the rate that it held".into(),
+            names => format!("the rate that it held, unless that was {names}"),
+        }
     }
 
     /// Takes all losses for random ones if the path was not full: its queue did not overflow.
@@ -472,6 +526,11 @@ impl Model {
     /// Whether loss recovery has selective acknowledgments.
     pub fn has_sack(&self) -> bool {
         !self.others.iter().any(|text| text == WITHOUT_SACK)
+    }
+
+    /// Bytes in flight that windows and buffers allow.
+    pub fn allowed_flight(&self) -> Estimate {
+        self.window.min(&self.flight)
     }
 
     /// Cause of the lowest limit.
@@ -549,7 +608,42 @@ impl Model {
         for change in changes {
             after.change(change);
         }
+        after.settle_doubt(self, changes);
         after
+    }
+
+    /// Lifts a rate of the host if the changes lift every cause that it may have. If they lift some
+    /// of these, the goodput is between that of the transfer and the next limit.
+    fn settle_doubt(&mut self, before: &Self, changes: &[Change]) {
+        let is_faster = |change: &Change| match change {
+            Change::Pacing(bps) | Change::Shaper(bps) => *bps > before.goodput,
+            _ => false,
+        };
+        let is_left = |id: &&&'static str| match **id {
+            SEND_BUFFER => self.flight.low <= before.flight.low,
+            "pacing-limited" | "local-queue" => !changes.iter().any(is_faster),
+            _ => true,
+        };
+        let mut left = before.doubted.iter().filter(is_left);
+        let (first, count) = (left.next().copied(), left.count());
+        if count + usize::from(first.is_some()) == before.doubted.len() {
+            return;
+        }
+        self.host = self.host.filter(|host| before.host != Some(*host));
+        let Some(cause) = first else {
+            return;
+        };
+        let limits = self.limits();
+        let next = limits
+            .first()
+            .map_or(Estimate::UNLIMITED, |limit| limit.bps);
+        let low = self.goodput / (1.0 + RATE_ERROR);
+        let held = Estimate {
+            low,
+            mid: (self.goodput * next.mid.max(low)).sqrt(),
+            high: next.high.max(low),
+        };
+        self.host = Some((cause, held));
     }
 
     fn set_mss(&mut self, mss: f64) {
@@ -578,7 +672,9 @@ impl Model {
                     Buffer::Tuned(_) => f64::INFINITY,
                 };
                 let window = (self.payload_of_memory() * granted - self.mss).max(self.mss);
-                self.window = Estimate::about(window.min(most), WINDOW_ERROR);
+                // Few segments: how the last one is rounded decides.
+                let error = WINDOW_ERROR + 0.5 * self.mss / window;
+                self.window = Estimate::about(window.min(most), error);
             }
             Change::Send(buffer) => {
                 let granted = granted(*buffer);

@@ -6,6 +6,9 @@
 //! the prediction is that goodput times the gain. The interval covers all that fits, and an error of
 //! the model.
 
+use gigatcp_analyze::Diagnosis;
+use gigatcp_units::Duration;
+
 use super::change::Change;
 use super::engine::{self, Draw};
 use super::model::{Estimate, LimitedRate, Model, SHORT};
@@ -25,6 +28,15 @@ pub enum Certainty {
 }
 
 impl Certainty {
+    /// That of an interval, by how wide it is.
+    fn of(bps: &Estimate) -> Self {
+        match bps.high / bps.low.max(1.0) {
+            ..=NUMBER => Self::Number,
+            ..=RANGE => Self::Range,
+            _ => Self::Unsure,
+        }
+    }
+
     /// Its name in records.
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,14 +107,14 @@ const WINDOW_FILL: f64 = 0.92;
 /// Round trips of a transfer without data: the handshake, and the last ACK.
 const ROUNDS_AROUND: f64 = 2.0;
 
+/// Relative error of what another initial window brings if no law gives the rest of the transfer.
+const START_ERROR: f64 = 0.15;
+
 /// Segments of a window below which delayed ACKs decide what it brings.
 const FEW: f64 = 20.0;
 
-/// Factor above the goodput from which a buffer is not what limits.
-const CLEARLY: f64 = 1.2;
-
-/// Share of its limit that a transfer achieves, at most and at least.
-const EFFICIENCY: [f64; 2] = [0.3, 1.05];
+/// Minimum share of its limit that a transfer achieves.
+const MIN_EFFICIENCY: f64 = 0.3;
 
 impl Prediction {
     /// Whether the goodput is an estimate, and not only a bound.
@@ -155,7 +167,21 @@ impl Transfer {
     /// # Errors
     /// The fault of a setting, or what the evidence lacks.
     pub fn model(&self, known: &[String]) -> Result<Model, String> {
-        Ok(Model::of(&self.diagnosis)?.changed(&Change::parse_all(known)?))
+        let known = Change::parse_all(known)?;
+        let rtt = known.iter().find_map(|change| match change {
+            Change::Rtt(rtt) => Some(Duration::from_secs_f64(*rtt)),
+            _ => None,
+        });
+        // A report of a receiver has none.
+        let missing = rtt.filter(|_| self.diagnosis.min_rtt.is_zero());
+        let model = match missing {
+            Some(min_rtt) => Model::of(&Diagnosis {
+                min_rtt,
+                ..self.diagnosis.clone()
+            }),
+            None => Model::of(&self.diagnosis),
+        };
+        Ok(model?.changed(&known))
     }
 }
 
@@ -169,10 +195,9 @@ impl Model {
         let lowest = limits.first().ok_or("no limit of the transfer is known")?;
         let unknown = self.without_law(after);
         if let Some(cause) = self.unknown_cause()
-            && self.has_other_buffers_only(after)
-            && lowest.bps.low > CLEARLY * self.goodput
+            && let Some(bps) = self.despite_unknown(after)
         {
-            return Ok(self.unchanged(cause, changes));
+            return Ok(self.despite(cause, bps, changes));
         }
         let (bps, runs) = if self.is_closed(after) {
             (self.closed(after), 0)
@@ -189,15 +214,15 @@ impl Model {
         } else {
             bps.low
         };
-        let ratio = bps.high / bps.low.max(1.0);
         let is_short = after.queue != self.queue && after.queue.mid < SHORT_QUEUE * after.bdp();
-        let certainty = match ratio {
-            _ if unknown.is_some() => Certainty::Unsure,
-            _ if is_open => Certainty::AtLeast,
-            _ if is_short => Certainty::Unsure,
-            ..=NUMBER => Certainty::Number,
-            ..=RANGE => Certainty::Range,
-            _ => Certainty::Unsure,
+        let certainty = if unknown.is_some() {
+            Certainty::Unsure
+        } else if is_open {
+            Certainty::AtLeast
+        } else if is_short {
+            Certainty::Unsure
+        } else {
+            Certainty::of(&bps)
         };
         let goodput_bps = if bps.mid.is_finite() {
             bps.mid
@@ -227,9 +252,10 @@ impl Model {
         let is_policed = self.behind_policer.is_some() && after.behind_policer.is_some();
         let has_other_bursts =
             (&self.controls, self.queue, self.mss) != (&after.controls, after.queue, after.mss);
-        let cpu = self.host.map(|(cause, _)| cause);
-        let cpu =
-            cpu.filter(|cause| matches!(*cause, "sender-cpu-limited" | "receiver-cpu-limited"));
+        let hosts = self.host.map(|(cause, _)| cause).into_iter();
+        let cpu = hosts
+            .chain(self.doubted.iter().copied())
+            .find(|cause| matches!(*cause, "sender-cpu-limited" | "receiver-cpu-limited"));
         // Recovery without SACK depends on which packets of a window are lost.
         let has_other_recovery = self.has_sack() != after.has_sack();
         self.unknown_cause()
@@ -238,28 +264,87 @@ impl Model {
             .or(cpu.filter(|_| self.mss != after.mss))
     }
 
-    /// Whether only windows and buffers differ.
-    fn has_other_buffers_only(&self, after: &Self) -> bool {
+    /// Goodput after changes that are bounded although no law says how what limited depends on them:
+    /// buffers, the initial window, and parallel connections.
+    fn despite_unknown(&self, after: &Self) -> Option<Estimate> {
         let same = Self {
             window: self.window,
             flight: self.flight,
             send_request: self.send_request,
             ..after.clone()
         };
-        same == *self
+        if same == *self {
+            return Some(self.with_other_buffers(after));
+        }
+        let same = Self {
+            initial_window: self.initial_window,
+            ..after.clone()
+        };
+        if same == *self {
+            return Some(self.with_other_start(after));
+        }
+        let same = Self {
+            flows: self.flows,
+            ..after.clone()
+        };
+        (same == *self && after.flows > self.flows).then(|| self.with_other_flows(after))
     }
 
-    /// The goodput of the transfer, of which the changes lift no limit.
-    fn unchanged(&self, cause: &'static str, changes: &[String]) -> Prediction {
-        let bps = Estimate::about(self.goodput, ENGINE_ERROR);
+    /// Goodput with other buffers: what the transfer has shown, or less if they allow less per RTT while
+    /// something is sent. Less in flight makes the RTT that of the empty path at best. Time in which
+    /// nothing is sent is not longer then.
+    fn with_other_buffers(&self, after: &Self) -> Estimate {
+        let allowed = after.allowed_flight();
+        if allowed.low >= self.allowed_flight().low {
+            return Estimate::about(self.goodput, ENGINE_ERROR);
+        }
+        let rate = self.goodput / self.active;
+        let with = |bytes: f64, rtt: f64| {
+            let slower = (rate * rtt / (8.0 * bytes)).max(1.0);
+            self.goodput / (1.0 - self.active + self.active * slower)
+        };
+        let (low, high) = (with(allowed.low, self.rtt), with(allowed.high, self.base));
+        Estimate {
+            low: low / (1.0 + ENGINE_ERROR),
+            mid: (low * high).sqrt(),
+            high: high * (1.0 + ENGINE_ERROR),
+        }
+    }
+
+    /// Goodput with another initial window: it saves or costs round trips of the first slow start.
+    fn with_other_start(&self, after: &Self) -> Estimate {
+        let initial = |model: &Self| model.initial_window.unwrap_or(10) as f64;
+        let saved = (initial(after) / initial(self)).log2() * self.base;
+        let gain = self.elapsed / (self.elapsed - saved).max(0.5 * self.elapsed);
+        Estimate {
+            low: self.goodput * gain.min(1.0) / (1.0 + START_ERROR),
+            mid: self.goodput * gain.sqrt(),
+            high: self.goodput * gain.max(1.0) * (1.0 + START_ERROR),
+        }
+    }
+
+    /// Goodput of several connections: between that of one and that of as many, if the path carries
+    /// it.
+    fn with_other_flows(&self, after: &Self) -> Estimate {
+        let count = after.flows as f64 / self.flows as f64;
+        let high = (count * self.goodput).min(self.path.high.max(self.goodput));
+        Estimate {
+            low: self.goodput / (1.0 + ENGINE_ERROR),
+            mid: (self.goodput * high).sqrt(),
+            high: high * (1.0 + ENGINE_ERROR),
+        }
+    }
+
+    /// The prediction for a transfer of whose limit no law is known.
+    fn despite(&self, cause: &'static str, bps: Estimate, changes: &[String]) -> Prediction {
         Prediction {
             changes: changes.to_vec(),
-            certainty: Certainty::Number,
+            certainty: Certainty::of(&bps),
             goodput_bps: bps.mid,
             interval_bps: [bps.low, bps.high],
-            gain: 1.0,
+            gain: bps.mid / self.goodput,
             limit: cause,
-            reason: "the buffers are not what limits it".into(),
+            reason: format!("{cause} limits, and these settings bound only what it leaves"),
             runs: 0,
         }
     }
@@ -312,7 +397,7 @@ impl Model {
         let (own, then) = (bound(self), bound(after));
         let is_same = self.first_limit() == after.first_limit();
         let achieved = if own.mid.is_finite() {
-            (self.goodput / own.mid).min(EFFICIENCY[1])
+            self.goodput / own.mid
         } else {
             1.0
         };
@@ -346,7 +431,7 @@ impl Model {
             return 1.0;
         }
         (1.0 - (rounds + ROUNDS_AROUND) * self.base / self.elapsed.max(1e-3))
-            .clamp(EFFICIENCY[0], 1.0)
+            .clamp(MIN_EFFICIENCY, 1.0)
     }
 
     /// Goodput after a change by simulations, and their number.

@@ -166,6 +166,41 @@ fn window_without_a_setting_that_explains_it_is_advice_for_the_program() {
 }
 
 #[test]
+fn causes_of_the_far_sender_that_look_alike_are_advised_together() {
+    let mut slow = transfer("buffer = \"40000 B\"", "");
+    let cause = |id| gigatcp_why::find(id).expect("a cause");
+    let diagnosis = &mut slow.diagnosis;
+    diagnosis.verdicts.truncate(1);
+    diagnosis.verdicts[0].cause = cause("pacing-limited");
+    diagnosis.verdicts[0].confidence = 0.4;
+    diagnosis.alternative = Some(cause("send-buffer-limited"));
+    let plan = plan(&slow, &host(&[]), Direction::Receive);
+    let fix = first(&plan);
+    assert_eq!(fix.place, Place::Far);
+    assert_eq!(fix.ids, ["pacing-limited", "send-buffer-limited"]);
+    let commands = fix.steps.iter().map(|step| step.command.as_str());
+    assert!(
+        commands.clone().any(|command| command.contains("tcp_wmem")),
+        "{fix:?}"
+    );
+    assert!(predicted(fix) > 0.8 * PATH, "{fix:?}");
+}
+
+#[test]
+fn full_buffer_that_looks_like_a_pause_is_lifted_by_the_setting_that_explains_it() {
+    let mut slow = transfer("buffer = \"40000 B\"", "");
+    let diagnosis = &mut slow.diagnosis;
+    diagnosis.verdicts.truncate(1);
+    diagnosis.verdicts[0].cause = gigatcp_why::find("application-limited").expect("a cause");
+    diagnosis.verdicts[0].confidence = 0.4;
+    let facts = host(&[("net.ipv4.tcp_wmem", "4096 16384 80000")]);
+    let plan = plan(&slow, &facts, Direction::Send);
+    let fix = first(&plan);
+    assert_eq!(fix.ids, ["send-buffer-max"], "{plan:#?}");
+    assert!(predicted(fix) > 0.8 * PATH, "{fix:?}");
+}
+
+#[test]
 fn transfer_of_other_hosts_gets_advice_that_names_the_end() {
     let slow = transfer("", "buffer = \"30000 B\"");
     let evidence = Evidence {

@@ -2,7 +2,7 @@
 
 use crate::captured::captured;
 use gigatcp_run::scenario;
-use gigatcp_run::whatif::{Certainty, Change, engine};
+use gigatcp_run::whatif::{Certainty, Change, Transfer, engine};
 
 /// A transfer of Linux hosts that fills its receive window.
 const WINDOW: &str = r#"
@@ -161,6 +161,85 @@ fn closed_form_and_engine_agree_where_both_apply() {
             "{change}: {closed} by its closed form, {} simulated",
             simulated.mid
         );
+    }
+}
+
+/// The transfer that its send buffer limits, if `why` is unsure whether its application pauses.
+fn doubted() -> Transfer {
+    let mut transfer = captured(SEND_BUFFER);
+    let cause = |id| gigatcp_why::find(id).expect("a cause");
+    let diagnosis = &mut transfer.diagnosis;
+    diagnosis.verdicts.truncate(1);
+    diagnosis.verdicts[0].cause = cause("application-limited");
+    diagnosis.verdicts[0].confidence = 0.5;
+    diagnosis.alternative = Some(cause("send-buffer-limited"));
+    transfer
+}
+
+#[test]
+fn change_of_one_of_two_doubted_causes_predicts_up_to_the_next_limit() {
+    let change = ["net.ipv4.tcp_wmem=4096 16384 4194304".to_owned()];
+    let predicted = doubted().predict(&change, &[]).expect("a prediction");
+    let [low, high] = predicted.interval_bps;
+    let truth = goodput(SEND_BUFFER, "sender.buffer=4 MB");
+    assert!(
+        (low..=high).contains(&truth),
+        "{predicted:?}, it is {truth}"
+    );
+    let original = doubted().diagnosis.throughput.as_bps() as f64;
+    assert!((low..=high).contains(&original), "{predicted:?}");
+    assert_ne!(predicted.certainty, Certainty::Number, "{predicted:?}");
+}
+
+#[test]
+fn change_of_neither_doubted_cause_predicts_no_gain() {
+    let change = ["receiver.buffer=8 MB".to_owned()];
+    let predicted = doubted().predict(&change, &[]).expect("a prediction");
+    assert!((predicted.gain - 1.0).abs() < 0.1, "{predicted:?}");
+}
+
+#[test]
+fn limits_name_each_doubted_cause() {
+    let limits = doubted().limits(&[], &[]).expect("limits");
+    assert_eq!(limits[0].cause, "application-limited");
+    assert!(limits[0].evidence.contains("the send buffer"), "{limits:?}");
+}
+
+/// A transfer whose path is down for two seconds.
+const OUTAGE: &str = r#"
+name = "outage"
+[path]
+rate = "20 Mbit/s"
+rtt = "40 ms"
+queue = "100 packets"
+loss = 1.0
+loss_from = "2 s"
+loss_until = "4 s"
+[sender]
+profile = "linux-6.18"
+[receiver]
+profile = "linux-6.18"
+[[flow]]
+congestion_control = "cubic-linux"
+bytes = "8 MB"
+"#;
+
+#[test]
+fn smaller_buffer_limits_what_an_outage_leaves() {
+    let mut transfer = captured(OUTAGE);
+    let first = transfer.diagnosis.verdicts.first_mut().expect("a verdict");
+    first.cause = gigatcp_why::find("outage").expect("a cause");
+    let original = transfer.diagnosis.throughput.as_bps() as f64;
+    for (bytes, is_less) in [(40_000, true), (4_000_000, false)] {
+        let change = format!("receiver.buffer={bytes} B");
+        let truth = goodput(OUTAGE, &change);
+        let predicted = transfer.predict(&[change], &[]).expect("a prediction");
+        let [low, high] = predicted.interval_bps;
+        assert!(
+            (low..=high).contains(&truth),
+            "{predicted:?}, it is {truth}"
+        );
+        assert_eq!(high < original, is_less, "{predicted:?}");
     }
 }
 

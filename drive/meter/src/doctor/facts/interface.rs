@@ -116,6 +116,8 @@ pub struct Qdisc {
     pub is_per_flow: bool,
     /// The class for packets that match no filter (HTB).
     pub default_class: Option<String>,
+    /// All parameters of a class (HTB) in the words of `tc`, if they are known.
+    pub parameters: Option<String>,
     /// Packets dropped so far.
     pub dropped: Option<u64>,
 }

@@ -171,6 +171,11 @@ const PAUSES: [&str; 4] = [
     "server-think-time",
 ];
 
+fn first_cause(transfer: &Transfer) -> Option<&'static str> {
+    let first = transfer.diagnosis.verdicts.first();
+    first.map(|verdict| verdict.cause.id)
+}
+
 fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measured {
     let bytes = measured.received(role).or_else(|| measured.sent(role));
     let mean = bytes.unwrap_or(0) as f64 * 8.0 / measured.measured.as_secs_f64().max(1e-9);
@@ -187,7 +192,14 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
         diagnosis: diagnosis.clone(),
     });
     // Predictions are compared with the goodput of tests, without connection setup and closing.
-    let transfer = packets.or(counters).map(|mut transfer| {
+    let transfer = packets.or_else(|| counters.clone()).map(|mut transfer| {
+        if let Some(counters) = counters.filter(|_| role == Role::Receiver)
+            && first_cause(&counters) == Some("send-buffer-limited")
+        {
+            // The far kernel counts how long its buffer was full; packets at this end only show pauses.
+            transfer.diagnosis.verdicts = counters.diagnosis.verdicts;
+            transfer.diagnosis.alternative = counters.diagnosis.alternative;
+        }
         transfer.diagnosis.throughput = Rate::from_bps(mean as u64);
         transfer.sets_buffers = Some(false);
         let is_of_test = |id: &str| !PAUSES.contains(&id);

@@ -412,7 +412,8 @@ fn settings(facts: &HostFacts) -> Value {
     let qdiscs = facts.qdiscs.as_ref().map(|qdiscs| {
         let settings = qdiscs.iter().cloned().map(|mut qdisc| {
             qdisc.dropped = None;
-            qdisc.burst_bytes = None;
+            // The kernel rounds bursts.
+            (qdisc.burst_bytes, qdisc.parameters) = (None, None);
             qdisc
         });
         settings.collect::<Vec<_>>()
