@@ -100,9 +100,8 @@ pub fn make(words: &[String]) -> Result<Vec<String>, Failed> {
         for package in missing {
             println!("not built here: {package}");
         }
-        return Err(Failed::Usage(format!(
-            "gigatcp is larger than {GOAL} bytes"
-        )));
+        println!("gigatcp is larger than {GOAL} bytes");
+        return Err(Failed::Found);
     }
     Ok(missing)
 }

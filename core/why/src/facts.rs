@@ -20,7 +20,7 @@ use crate::score::is_allowed;
 use crate::trigger;
 
 /// Minimum number of data packets from which a limit can be inferred.
-pub(crate) const MIN_DATA_PACKETS: u64 = 10;
+pub const MIN_DATA_PACKETS: u64 = 10;
 
 /// Facts of one direction of a connection.
 pub(crate) struct Facts<'a, 'b> {

@@ -77,10 +77,11 @@ impl RepeatedHandshakes {
     }
 
     /// Whether they took turns, and handshakes took a fifth of the time. One ends while the next opens:
-    /// two at a time are in turn.
+    /// two at a time are in turn. With pauses as long as they are, nobody waits for them.
     fn is_limit(&self) -> bool {
         let (from, to) = self.span;
-        let is_in_turn = self.elapsed <= to.saturating_since(from) * 2;
+        let span = to.saturating_since(from);
+        let is_in_turn = self.elapsed <= span * 2 && self.elapsed * 2 >= span;
         self.connections >= MIN_CONNECTIONS && is_in_turn && self.handshakes * 5 >= self.elapsed
     }
 

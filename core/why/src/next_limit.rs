@@ -73,7 +73,7 @@ pub(crate) fn window_rate(m: &Measures<'_>) -> Option<f64> {
 /// packets pass at any rate: those of a token bucket's burst, or of a device that hands over several
 /// at once.
 pub(crate) fn path_rate(m: &Measures<'_>) -> Option<f64> {
-    let is_long = |train: u64| train * 2 >= m.sending.flight_max;
+    let is_long = |train: u64| train > 0 && train * 2 >= m.sending.flight_max;
     match m.capacity.source {
         CapacitySource::FullLink => Some(m.capacity.bytes_per_second),
         _ => m.line.filter(|_| m.line_train.is_some_and(is_long)),

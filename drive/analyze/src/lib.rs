@@ -88,7 +88,7 @@ pub use options::{Options, Progress};
 pub use packets::Analyzer;
 pub use pairs::{ConnectionKey, PairedDiagnosis, diagnose_pairs};
 pub use revisit::{Chosen, Visitor, revisit};
-pub use source::{Source, is_text};
+pub use source::{MAX_TEXT, Source, is_text};
 pub use summary::{Summary, SummaryRow, summarize};
 pub use walk::CaptureInfo;
 

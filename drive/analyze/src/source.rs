@@ -10,9 +10,13 @@ use gigatcp_capture::{CaptureReader, ReadError};
 use gigatcp_flows::{Endpoint, WindowScales};
 
 use crate::error::Error;
+use crate::reports::has_packets;
 
 /// Maximum bytes of standard input or a pipe held in memory.
 const MAX_HELD: u64 = 1 << 30;
+
+/// Maximum bytes of a report.
+pub const MAX_TEXT: u64 = 256 << 20;
 
 /// Text of standard input, once it was read.
 static TEXT: OnceLock<Arc<[u8]>> = OnceLock::new();
@@ -49,11 +53,11 @@ impl Source {
         }
     }
 
-    /// Reads standard input to its end if it begins as text does, which may be a report. It stays
-    /// available as a source. `None`: it is something else, of which nothing was consumed.
+    /// Reads standard input to its end if it begins as the text of a report may. It stays available as
+    /// a source. `None`: it is a capture or printed packets, of which nothing was consumed.
     ///
     /// # Errors
-    /// [`Error::Hold`] if reading fails, [`Error::TooLarge`] above 1 GiB.
+    /// [`Error::Hold`] if reading fails, [`Error::TooLarge`] above 256 MiB.
     pub fn text_of_standard_input() -> Result<Option<Arc<[u8]>>, Error> {
         let name = || "-".to_owned();
         let failed = |source| Error::Hold {
@@ -61,12 +65,13 @@ impl Source {
             source,
         };
         let mut input = io::stdin().lock();
-        if !is_text(input.fill_buf().map_err(failed)?) {
+        let begin = input.fill_buf().map_err(failed)?;
+        if !is_text(begin) || has_packets(&String::from_utf8_lossy(begin)) {
             return Ok(None);
         }
-        let bytes = held(input).map_err(failed)?;
-        if bytes.len() as u64 > MAX_HELD {
-            let limit = MAX_HELD;
+        let bytes = held(input.take(MAX_TEXT + 1)).map_err(failed)?;
+        if bytes.len() as u64 > MAX_TEXT {
+            let limit = MAX_TEXT;
             return Err(Error::TooLarge {
                 name: name(),
                 limit,

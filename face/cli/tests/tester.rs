@@ -348,8 +348,8 @@ fn interrupted_test_prints_its_result_and_writes_its_page() {
                 .success()
         );
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130));
         if page.exists() {
+            assert_eq!(output.status.code(), Some(130));
             assert!(
                 text(&output.stdout).contains("bit/s"),
                 "{}",

@@ -1,8 +1,8 @@
 //! Buffer autotuning.
 //!
 //! [`crate::receive_autotuning`] sizes the receive buffer. The send buffer holds as many congestion
-//! windows as the control asks for, most of them two (Linux `tcp_sndbuf_expand`). A buffer whose size was requested keeps exactly that size, as with
-//! `SO_RCVBUF` and `SO_SNDBUF`.
+//! windows as the control asks for, most of them two (Linux `tcp_sndbuf_expand`). A buffer whose size
+//! was requested keeps exactly that size, as with `SO_RCVBUF` and `SO_SNDBUF`.
 
 use alloc::boxed::Box;
 

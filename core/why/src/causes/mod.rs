@@ -104,7 +104,7 @@ pub struct Cause {
     /// Whether it is a part of a dialog, whose time it shares with the other parts.
     pub(crate) is_dialog: bool,
     /// Whether fewer packets show it than a limit needs.
-    pub(crate) shows_in_few_packets: bool,
+    pub shows_in_few_packets: bool,
     /// Whether it can hold although nothing was delivered.
     pub(crate) delivers_nothing: bool,
     /// States of the sender in which this cause can hold.

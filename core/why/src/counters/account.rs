@@ -278,7 +278,7 @@ impl CounterAccount {
             let before = Reading {
                 at: end.at - silence,
                 busy: Some(busy - silence),
-                ..end.clone()
+                ..end
             };
             self.on_reading(End::Sender, &before);
             end.backoff = reading.backoff;

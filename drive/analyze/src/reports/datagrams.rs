@@ -5,6 +5,8 @@ use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use serde_json::Value;
 
+use super::iperf_text::quantity;
+
 /// Share lost below which the path carries what was sent, and above which it carries no more.
 const LOST: [f64; 2] = [0.01, 0.1];
 
@@ -75,36 +77,34 @@ impl Sums {
     fn answer(&self, line: String) -> Datagrams {
         let share = self.share();
         let rate = |bits: f64| human_rate(Rate::from_bps(bits as u64));
-        let (arrived, sent) = (
-            rate(self.arrived),
-            rate(self.arrived / (1.0 - share).max(1e-3)),
-        );
+        let arrived = rate(self.arrived);
         let lost = format!(
-            "{:.1} % of {} datagrams were lost",
-            share * 100.0,
-            self.sent
+            "{} of {} datagrams ({:.1} %) were lost",
+            self.lost,
+            self.sent,
+            share * 100.0
         );
         let (outcome, sentence, fix) = if share < LOST[0] {
             (
                 "application-limited",
-                format!("Nothing limited it: {sent} were sent, as asked for, and {lost}."),
+                format!("The path carried what was sent, {arrived}: {lost}."),
                 "ask for more to see what the path carries (-b RATE; iperf sends 1 Mbit/s without it), \
                  or test with TCP",
             )
-        } else if share >= LOST[1] {
-            (
-                "path-saturated",
-                format!("The path carried {arrived} of the {sent} that were sent: {lost}."),
-                "send no more than that (-b RATE): datagrams have no congestion control, and a link, a \
-                 policer and a short queue look the same to them",
-            )
-        } else {
+        } else if share < LOST[1] {
             (
                 "unsure",
                 format!(
                     "Unsure: the path is full at {arrived}, or drops datagrams at random: {lost}."
                 ),
                 "send at half the rate (-b RATE): losses that stay are not those of a full path",
+            )
+        } else {
+            (
+                "path-saturated",
+                format!("The path carried {arrived} and no more: {lost}."),
+                "send no more than that (-b RATE): datagrams have no congestion control, and a link, a \
+                 policer and a short queue look the same to them",
             )
         };
         Datagrams {
@@ -116,32 +116,30 @@ impl Sums {
     }
 }
 
-/// Reads `... 33.5 Mbits/sec  0.541 ms  11328/40261 (28%)`.
+/// Reads `... 33.5 Mbits/sec  0.541 ms  11328/40261 (28%)`. iperf 2 pads both numbers: `0/  893`.
 fn sums(line: &str) -> Option<Sums> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if words.last() == Some(&"sender") {
         return None;
     }
-    let is_unit = |word: &&str| word.ends_with("/sec");
-    let unit = words.iter().position(|word| is_unit(&word))?;
-    let ratio = words[unit..].iter().find(|word| {
-        word.contains('/')
-            && word
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'/')
-    })?;
-    let (lost, sent) = ratio.split_once('/')?;
-    let prefix = match words[unit].as_bytes().first()? {
-        b'G' => 1e9,
-        b'M' => 1e6,
-        b'K' => 1e3,
-        _ => 1.0,
-    };
-    let number: f64 = words.get(unit.checked_sub(1)?)?.parse().ok()?;
-    Some(Sums {
-        lost: lost.parse().ok()?,
-        sent: sent.parse().ok().filter(|sent| *sent > 0)?,
-        arrived: number * prefix,
+    let unit = words.iter().position(|word| word.ends_with("/sec"))?;
+    let number = words.get(unit.checked_sub(1)?)?;
+    let arrived = 8.0 * quantity(number, words[unit].strip_suffix("/sec")?)?;
+    let is_count = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let counts = words[unit..].iter().enumerate().find_map(|(place, word)| {
+        let (lost, sent) = word.split_once('/')?;
+        let sent = match sent {
+            "" => words.get(unit + place + 1)?,
+            sent => sent,
+        };
+        (is_count(lost) && is_count(sent)).then_some((lost, sent))
+    });
+    let (lost, sent) = counts?;
+    let (lost, sent) = (lost.parse().ok()?, sent.parse().ok()?);
+    (lost <= sent && sent > 0).then_some(Sums {
+        lost,
+        sent,
+        arrived,
     })
 }
 
@@ -158,9 +156,17 @@ mod tests {
         assert_eq!(full.outcome, "path-saturated");
         assert_eq!(
             full.sentence,
-            "The path carried 33.5 Mbit/s of the 46.6 Mbit/s that were sent: 28.1 % of 40261 datagrams \
-             were lost."
+            "The path carried 33.5 Mbit/s and no more: 11328 of 40261 datagrams (28.1 %) were lost."
         );
+        let padded =
+            of("[  3]  0.0-10.0 sec  1.25 MBytes  1.05 MBytes/sec   0.011 ms    0/  893 (0%)");
+        assert_eq!(
+            padded.sentence,
+            "The path carried what was sent, 8.81 Mbit/s: 0 of 893 datagrams (0.0 %) were lost."
+        );
+        // TCP of `iperf -e`, with writes and errors.
+        let tcp = "[  1] 0.0000-1.0000 sec  1.21 MBytes  10.1 Mbits/sec  9337/1  0  14K/1200 us";
+        assert_eq!(Datagrams::read(tcp), None);
         let wished =
             of("[  1] 0.0000-10.0149 sec  1.25 MBytes  1.05 Mbits/sec   0.003 ms 0/895 (0%)");
         assert_eq!(wished.outcome, "application-limited");

@@ -90,11 +90,13 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
         }
         let smss = settings.smss;
         let rtt = interval.rtt.or(settings.setup_rtt);
-        // After a timeout cwnd is a segment (RFC 5681 section 3.1). A tester always has data, so
-        // where cwnd is not told a second without any is a stall as well.
+        // After a timeout cwnd is a segment (RFC 5681 section 3.1). A tester without a rate to keep to
+        // always has data, so where cwnd is not told a second without any is a stall as well.
         let is_one_segment = |cwnd: f64| cwnd < 2.0 * smss as f64;
-        let is_timed_out =
-            interval.bytes <= 0.0 && interval.cwnd.map_or(seconds >= LONG_STALL, is_one_segment);
+        let is_timed_out = interval.bytes <= 0.0
+            && interval
+                .cwnd
+                .map_or(target.is_none() && seconds >= LONG_STALL, is_one_segment);
         let in_flight = rtt.map(|rtt| interval.bytes / seconds * rtt.as_secs_f64());
         let reading = Reading {
             at,

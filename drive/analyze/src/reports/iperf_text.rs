@@ -345,7 +345,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// An amount in bytes: `7.62 MBytes`, or in bits with `-f`.
-fn quantity(amount: &str, unit: &str) -> Option<f64> {
+pub(super) fn quantity(amount: &str, unit: &str) -> Option<f64> {
     let (prefix, of_bytes, step) = match unit.strip_suffix("Bytes").or(unit.strip_suffix("Byte")) {
         Some(prefix) => (prefix, 1.0, 1024_f64),
         None => (unit.strip_suffix("bits")?, 0.125, 1000_f64),

@@ -27,7 +27,7 @@ mod sockets;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading, ss};
-use gigatcp_why::{Diagnosis, Outcome};
+use gigatcp_why::{Diagnosis, MIN_DATA_PACKETS, Outcome};
 
 pub use datagrams::Datagrams;
 pub use failed::FailedConnection;
@@ -86,9 +86,6 @@ impl ReportedConnection {
     }
 }
 
-/// Minimum number of segments that show a limit, as of packets.
-const MIN_SEGMENTS: u64 = 10;
-
 impl ReportedConnection {
     /// Whether a tester sent for seconds and nothing was delivered.
     fn is_undelivered(&self) -> bool {
@@ -126,7 +123,7 @@ fn is_of_host(text: &str) -> bool {
 }
 
 /// Whether a text has packets as tcpdump or tshark prints them.
-fn has_packets(text: &str) -> bool {
+pub(crate) fn has_packets(text: &str) -> bool {
     text.contains("Flags [") || text.contains("Seq=")
 }
 
@@ -176,22 +173,19 @@ pub fn report(text: &str) -> Option<Report> {
         if failed.is_none() && found.iter().all(ReportedConnection::is_undelivered) {
             failed = (!found.is_empty()).then(|| FailedConnection::undelivered(source));
         }
-        connections.extend(found.into_iter().filter_map(|one| explained(one, source)));
+        connections.extend(found.into_iter().filter_map(|part| explained(part, source)));
         notes.extend(more);
     }
-    let datagrams = Datagrams::read(text);
-    notes.retain(|note: &String| datagrams.is_none() || note != NO_CONNECTION);
-    let most = connections
-        .iter()
-        .map(|one: &Reported| one.diagnosis.delivered)
-        .max();
-    let most = most.unwrap_or_default().as_u64();
+    let is_udp = notes.iter().any(|note: &String| note == NO_CONNECTION);
+    let datagrams = is_udp.then(|| Datagrams::read(text)).flatten();
+    notes.retain(|note| datagrams.is_none() || note != NO_CONNECTION);
+    let delivered = |reported: &Reported| reported.diagnosis.delivered.as_u64();
+    let most = connections.iter().map(delivered).max().unwrap_or(0);
     // Of one transfer that several programs report, the sure answer comes first.
-    connections.sort_by_key(|one| {
-        let delivered = one.diagnosis.delivered;
-        let is_part = delivered.as_u64() * 10 < most;
-        let is_later = is_mixed && (is_part || one.diagnosis.is_unsure());
-        (is_mixed && is_part, is_later, std::cmp::Reverse(delivered))
+    connections.sort_by_key(|reported| {
+        let is_part = is_mixed && delivered(reported) * 10 < most;
+        let is_later = is_mixed && reported.diagnosis.is_unsure();
+        (is_part, is_later, std::cmp::Reverse(delivered(reported)))
     });
     Some(Report {
         source,
@@ -230,13 +224,14 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
         account.on_reading(*end, reading);
     }
     let mut diagnosis = account.diagnose()?;
-    let smss = connection
-        .steps
-        .last()
-        .and_then(|(_, reading)| reading.smss);
-    let smss = smss.map_or(intervals::SMSS, Bytes::as_u64).max(1);
-    let packets = diagnosis.delivered.as_u64().div_ceil(smss);
-    if packets < MIN_SEGMENTS {
+    let last = connection.steps.last().map(|(_, reading)| reading);
+    let smss = last.and_then(|reading| reading.smss);
+    let segment = smss.map_or(intervals::SMSS, Bytes::as_u64).max(1);
+    let packets = diagnosis.delivered.as_u64().div_ceil(segment);
+    // A connection that waits for its peer shows it all the same.
+    let primary = diagnosis.primary();
+    let is_waiting = primary.is_some_and(|first| first.cause.shows_in_few_packets);
+    if packets < MIN_DATA_PACKETS && !is_waiting {
         diagnosis.outcome = Outcome::TooShort { packets };
     }
     (diagnosis.delivered.as_u64() > 0).then_some(Reported {

@@ -41,9 +41,11 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
         }
     }
     connections.iter_mut().for_each(receive);
-    for socket in other.iter().flat_map(|run| &run.sockets) {
-        let ends = format!("{} -> {}", socket.peer, socket.local);
-        if let Some(known) = connections.iter_mut().find(|known| known.ends == ends) {
+    for known in &mut connections {
+        let sockets = other.iter().rev().flat_map(|run| &run.sockets);
+        let is_far =
+            |socket: &&ss::Socket| known.ends == format!("{} -> {}", socket.peer, socket.local);
+        if let Some(socket) = sockets.clone().find(is_far) {
             add_receiver(known, &socket.reading);
         }
     }
@@ -74,8 +76,8 @@ fn without_time(runs: &mut Vec<SsSnapshot>) -> Vec<SsSnapshot> {
     other
 }
 
-/// Adds what the other host says of a connection beside each reading of its sender: data that waits to
-/// be read there.
+/// Adds what the other host said last of a connection beside each reading of its sender: data that
+/// waits to be read there.
 fn add_receiver(known: &mut ReportedConnection, there: &Reading) {
     if there.unread.is_none_or(|bytes| bytes == Bytes::ZERO) {
         return;
@@ -86,7 +88,7 @@ fn add_receiver(known: &mut ReportedConnection, there: &Reading) {
         .flat_map(|(end, reading)| {
             let receiver = Reading {
                 at: reading.at,
-                ..there.clone()
+                ..*there
             };
             [(End::Receiver, receiver), (end, reading)]
         })

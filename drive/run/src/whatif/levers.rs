@@ -75,8 +75,12 @@ impl Transfer {
     /// Why it cannot be predicted.
     pub fn fix_of(&self, cause: &str) -> Result<Prediction, String> {
         let model = self.model(&[])?;
-        let doubted = model.doubted.iter().filter(|other| **other != cause);
-        let causes = [cause].into_iter().chain(doubted.copied());
+        let is_doubted = model.doubted.contains(&cause);
+        let alike = model
+            .doubted
+            .iter()
+            .filter(|alike| is_doubted && **alike != cause);
+        let causes = [cause].into_iter().chain(alike.copied());
         let changes: Vec<String> = causes.flat_map(|cause| advice(cause, &model)).collect();
         if changes.is_empty() {
             return Err(format!("no setting removes {cause}"));

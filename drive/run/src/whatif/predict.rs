@@ -274,7 +274,9 @@ impl Model {
             ..after.clone()
         };
         if same == *self {
-            return Some(self.with_other_buffers(after));
+            // Nothing is known of a report without a window and a flight.
+            let is_known = self.allowed_flight().low > 0.0;
+            return is_known.then(|| self.with_other_buffers(after));
         }
         let same = Self {
             initial_window: self.initial_window,

@@ -144,10 +144,20 @@ fn silent_in(loaded: &AnsweredCapture) -> String {
     lines.collect()
 }
 
-/// A line for each client that opens a connection for each request.
+/// A line for each client that opens a connection for each request, and so delivers more than by any
+/// single connection. Captures of both ends have the same.
 fn repeated_handshakes(captures: &[&AnsweredCapture]) -> String {
-    let whole = captures.iter().filter(|loaded| loaded.chosen.is_empty());
-    let found = whole.flat_map(|loaded| loaded.capture.connections().repeated_handshakes());
+    let whole = captures
+        .iter()
+        .take(1)
+        .filter(|loaded| loaded.chosen.is_empty());
+    let found = whole.flat_map(|loaded| {
+        let connections = loaded.capture.connections();
+        let largest = connections.largest_first().first().copied();
+        let most = largest.map_or(0, |index| connections.data_bytes(index));
+        let found = connections.repeated_handshakes().into_iter();
+        found.filter(move |found| found.bytes.as_u64() > most)
+    });
     found
         .map(|found| wrap_hanging(&found.sentence(), 0, 2))
         .collect()

@@ -173,6 +173,7 @@ fn report(interval: Interval, selection: Selection, peer: Option<&str>) -> Repor
         source: "gigatcp watch",
         connections: selection.connections.into_iter().map(reported_of).collect(),
         failed: None,
+        datagrams: None,
         notes,
     }
 }

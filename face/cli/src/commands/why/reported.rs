@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use gigatcp_analyze::reports::{self, Report, Reported};
-use gigatcp_analyze::{Source, is_text};
+use gigatcp_analyze::{MAX_TEXT, Source, is_text};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::why::answer::{self, ConnectionLabel, labeled};
 use gigatcp_report::why::json::diagnosed;
@@ -14,16 +14,14 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Maximum bytes of a report; a longer text is read as printed packets.
-const MAX_SIZE: u64 = 256 << 20;
-
 /// Returns the report in a file or on standard input; `None` if it is something else.
 pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> {
     if path.as_os_str() == "-" {
         let text = Source::text_of_standard_input()?;
         return text.map_or(Ok(None), |bytes| report(path, &bytes));
     }
-    let is_small = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= MAX_SIZE);
+    let is_small = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= MAX_TEXT);
+    // A longer text is read as printed packets.
     if !path.is_file() || !is_small(path) || !begins_as_text(path) {
         return Ok(None);
     }
