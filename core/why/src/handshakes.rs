@@ -77,7 +77,7 @@ impl RepeatedHandshakes {
     }
 
     /// Whether they took turns, and handshakes took a fifth of the time. One ends while the next opens:
-    /// two at a time are in turn. With pauses as long as they are, nobody waits for them.
+    /// two at a time are in turn. Between pauses of that length they limit nothing.
     fn is_limit(&self) -> bool {
         let (from, to) = self.span;
         let span = to.saturating_since(from);

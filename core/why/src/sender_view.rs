@@ -122,7 +122,7 @@ pub(crate) struct FirstReset {
     pub acked: u64,
     /// Time since new data was acknowledged.
     pub since_ack: Duration,
-    /// Whether nothing of what was in flight had been retransmitted.
+    /// Whether the data in flight had not been retransmitted.
     pub is_fresh: bool,
     /// When the sender last sent new data after it: at once, that was in flight; later, another host
     /// sent the reset.

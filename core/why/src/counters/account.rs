@@ -113,6 +113,7 @@ pub struct CounterAccount {
     first_loss: Option<Instant>,
     /// Extremes of the readings.
     pub(super) min_rtt: Option<Duration>,
+    has_sender_rtt: bool,
     pub(super) max_window: Bytes,
     pub(super) max_send_queue: Bytes,
     /// Whether the connection has no window scaling; `None` if unknown.
@@ -152,6 +153,7 @@ impl CounterAccount {
             losses: Losses::default(),
             first_loss: None,
             min_rtt: None,
+            has_sender_rtt: false,
             max_window: Bytes::ZERO,
             max_send_queue: Bytes::ZERO,
             is_unscaled: None,
@@ -245,8 +247,8 @@ impl CounterAccount {
 
     /// Adds the only reading of a sender. Its counters are since the connection began; the time
     /// explained is that in which data was unsent or in flight, which they measure. What holds at the
-    /// moment of the reading stands for that time, but for the end of it in which the timer expired
-    /// again and again. Returns whether there was such time.
+    /// moment of the reading stands for that time, except for its end if the timer expired again and
+    /// again there. Returns whether there was such time.
     pub fn on_total(&mut self, reading: &Reading) -> bool {
         let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {
             return false;
@@ -335,12 +337,17 @@ impl CounterAccount {
     }
 
     fn bound(&mut self, end: End, reading: &Reading) {
-        let rtts = [reading.min_rtt, reading.rtt, self.min_rtt];
-        let rtts = match end {
-            End::Sender => rtts,
-            End::Receiver => [None, None, self.min_rtt.or(reading.rcv_rtt)],
-        };
-        self.min_rtt = rtts.into_iter().flatten().min();
+        let sent = [reading.min_rtt, reading.rtt].into_iter().flatten().min();
+        match end {
+            // That of the receiver is an estimate, until the sender tells its own.
+            End::Sender if sent.is_some() => {
+                let earlier = self.min_rtt.filter(|_| self.has_sender_rtt);
+                self.min_rtt = sent.into_iter().chain(earlier).min();
+                self.has_sender_rtt = true;
+            }
+            End::Sender => {}
+            End::Receiver => self.min_rtt = self.min_rtt.or(reading.rcv_rtt),
+        }
         let window = match end {
             End::Sender => reading.snd_wnd,
             End::Receiver => reading.rcv_wnd,

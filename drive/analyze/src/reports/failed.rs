@@ -103,7 +103,7 @@ const KINDS: [Kind; 8] = [
 ];
 
 impl FailedConnection {
-    /// A connection that was opened, and over which a tester sent for seconds in vain.
+    /// A connection that was opened, and over which a tester sent for seconds and no byte was delivered.
     pub(super) fn undelivered(program: &'static str) -> Self {
         Self {
             program,

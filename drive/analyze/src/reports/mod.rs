@@ -131,7 +131,7 @@ pub(crate) fn has_packets(text: &str) -> bool {
 type Part = (&'static str, Vec<ReportedConnection>, Vec<String>);
 
 /// Parses a report; `None` if the text has another form. A text may have parts of several programs,
-/// as when somebody pastes all that he has tried.
+/// as in a question to a forum.
 pub fn report(text: &str) -> Option<Report> {
     let mut failed = None;
     let mut parts: Vec<Part> = Vec::new();
@@ -228,7 +228,7 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
     let smss = last.and_then(|reading| reading.smss);
     let segment = smss.map_or(intervals::SMSS, Bytes::as_u64).max(1);
     let packets = diagnosis.delivered.as_u64().div_ceil(segment);
-    // A connection that waits for its peer shows it all the same.
+    // Waiting for the peer shows in few packets too.
     let primary = diagnosis.primary();
     let is_waiting = primary.is_some_and(|first| first.cause.shows_in_few_packets);
     if packets < MIN_DATA_PACKETS && !is_waiting {

@@ -17,7 +17,7 @@ const LOOP: &str = "`while sleep 1; do date +%s.%N; ss -tinmo; done`";
 pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let mut runs = ss::looks(text);
     let mut notes = states(runs.last());
-    // Those of another loop or host, beside a loop that prints times.
+    // Those of another loop or host than the one that prints times.
     let other = without_time(&mut runs);
     let times = ss::set_times(&mut runs);
     let is_once = runs.len() == 1;
@@ -76,8 +76,8 @@ fn without_time(runs: &mut Vec<SsSnapshot>) -> Vec<SsSnapshot> {
     other
 }
 
-/// Adds what the other host said last of a connection beside each reading of its sender: data that
-/// waits to be read there.
+/// Adds what the other host said last of a connection to each reading of its sender: data that waits to
+/// be read there.
 fn add_receiver(known: &mut ReportedConnection, there: &Reading) {
     if there.unread.is_none_or(|bytes| bytes == Bytes::ZERO) {
         return;

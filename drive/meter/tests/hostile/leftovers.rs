@@ -63,13 +63,28 @@ fn nuttcp(server: &Process, parameters: Parameters) -> (BufReader<TcpStream>, u1
     panic!("ten ports are refused: {reasons:?}");
 }
 
-/// Whether the server resets a stream instead of sending all of it.
-fn is_reset(stream: &mut TcpStream) -> bool {
+/// Waits until the server can send no more to a client that does not read.
+fn wait_until_full(stream: &TcpStream) {
+    let mut buffer = vec![0; 64 << 20];
+    let mut before = 0;
+    loop {
+        let waiting = stream.peek(&mut buffer).unwrap();
+        if waiting == before {
+            return;
+        }
+        before = waiting;
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Reads a stream to its end, which the server resets instead of sending all of it.
+fn assert_is_reset(stream: &mut TcpStream) {
     stream
-        .set_read_timeout(Some(Duration::from_secs(5)))
+        .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
     let ended = std::io::copy(stream, &mut std::io::sink());
-    ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
+    let kind = ended.as_ref().map_err(std::io::Error::kind);
+    assert_eq!(kind, Err(ErrorKind::ConnectionReset));
 }
 
 #[test]
@@ -139,11 +154,12 @@ fn data_that_a_client_does_not_read_is_dropped_with_its_test() {
         stranger.await_start();
         for stream in &mut streams {
             stream.read_exact(&mut [0; 1000]).unwrap();
+            wait_until_full(stream);
         }
         drop(stranger);
         server.wait_until("ended", |server| server.threads() == idle);
         for stream in &mut streams {
-            assert!(is_reset(stream));
+            assert_is_reset(stream);
         }
     });
 }
@@ -162,8 +178,9 @@ fn data_that_a_nuttcp_client_does_not_read_is_dropped_with_its_test() {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let mut stream = TcpStream::connect(at).unwrap();
         stream.read_exact(&mut [0; 1000]).unwrap();
+        wait_until_full(&stream);
         drop(control);
         server.wait_until("ended", |server| server.threads() == idle);
-        assert!(is_reset(&mut stream));
+        assert_is_reset(&mut stream);
     });
 }
