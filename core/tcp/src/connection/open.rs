@@ -6,7 +6,7 @@
 
 use alloc::boxed::Box;
 
-use gigatcp_units::{Bytes, Duration, Instant, random};
+use gigatcp_units::{Bytes, Instant, random};
 use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber, WireWindow};
 
 use super::{Connection, ConnectionConfig, Failure, Received, Reset, TransportConfig};
@@ -14,9 +14,6 @@ use crate::congestion::{self, SlowStart};
 use crate::events::{CwndCause, Event, EventMask, State};
 use crate::profile::{InitialWindow, Profile};
 use crate::space::{Length, Offset, RightEdge};
-
-/// RTO before the first RTT sample, RFC 6298 section 2 (2.1).
-const RFC_6298_INITIAL_RTO: Duration = Duration::from_secs(1);
 
 /// Handshake state: SYNs due to leave, and options that both SYNs negotiated.
 #[derive(Clone, Debug)]
@@ -336,17 +333,12 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Reduces the initial window to one segment after a lost SYN or SYN-ACK. RFC 5681 section
-    /// 3.1. Only after two with the initial window of RFC 6928, whose section 2 regards one timeout
-    /// as spurious: a second is short for a first RTT. Linux does so with any number of segments
-    /// (`tcp_init_transfer`).
+    /// 3.1. With the initial window of RFC 6928, only after two: its section 2 regards one timeout
+    /// as spurious.
     fn start_anew_after(&mut self, now: Instant, lost: u32) {
-        let profile = &self.transport.profile;
-        let tolerates_one = match profile.congestion.initial_window {
-            InitialWindow::Rfc6928 => true,
-            InitialWindow::Segments(_) => profile.timer.rto_initial <= RFC_6298_INITIAL_RTO,
-            InitialWindow::Rfc3390 => false,
-        };
-        if lost > u32::from(tolerates_one) {
+        let tolerated =
+            u32::from(self.transport.profile.congestion.initial_window == InitialWindow::Rfc6928);
+        if lost > tolerated {
             let one_segment = Bytes::new(u64::from(self.smss));
             self.congestion.on_idle_restart(now, one_segment);
             self.put_cwnd(now, CwndCause::Initial);
