@@ -273,12 +273,6 @@ pub trait Controller: Debug + Send {
         false
     }
 
-    /// Congestion windows that an autotuned send buffer holds (Linux `sndbuf_expand`): one in flight
-    /// and one for what the next round trip may add.
-    fn windows_in_send_buffer(&self) -> u64 {
-        2
-    }
-
     /// Returns whether marks per RTT are independent of the rate (RFC 9331 section 4.3).
     fn is_scalable(&self) -> bool {
         false

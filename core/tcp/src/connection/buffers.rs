@@ -1,7 +1,7 @@
 //! Buffer autotuning.
 //!
-//! [`crate::receive_autotuning`] sizes the receive buffer. The send buffer holds as many congestion
-//! windows as the control asks for, most of them two (Linux `tcp_sndbuf_expand`). A buffer whose size
+//! [`crate::receive_autotuning`] sizes the receive buffer. The send buffer holds two congestion
+//! windows, with BBR three (Linux `tcp_sndbuf_expand`). A buffer whose size
 //! was requested keeps exactly that size, as with `SO_RCVBUF` and `SO_SNDBUF`.
 
 use alloc::boxed::Box;
@@ -138,8 +138,13 @@ impl<P: Payload> Connection<P> {
         } else {
             window
         };
+        // One window in flight and one for what the next round trip may add. A control that paces by a
+        // model may grow as in slow start during recovery too (Linux `bbr_sndbuf_expand`).
+        let is_model =
+            self.congestion.reduces_by_itself() && self.congestion.pacing_rate().is_some();
+        let windows = if is_model { 3 } else { 2 };
         let wanted = kept
-            .saturating_mul(self.congestion.windows_in_send_buffer())
+            .saturating_mul(windows)
             .min(self.transport.profile.buffers.send_buffer_max.as_u64());
         if wanted > self.send_buffer.capacity() {
             self.send_buffer.set_capacity(wanted);

@@ -288,11 +288,6 @@ impl Controller for Bbr {
         true
     }
 
-    /// A third window: it may grow as in slow start during recovery too (`bbr_sndbuf_expand`).
-    fn windows_in_send_buffer(&self) -> u64 {
-        3
-    }
-
     fn pacing_rate(&self) -> Option<Rate> {
         Some(self.rate())
     }
