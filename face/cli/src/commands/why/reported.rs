@@ -7,6 +7,7 @@ use std::path::Path;
 use gigatcp_analyze::reports::{self, Report, Reported};
 use gigatcp_analyze::{MAX_TEXT, Source, is_text};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::prose::wrap;
 use gigatcp_report::why::answer::{self, ConnectionLabel, labeled};
 use gigatcp_report::why::json::diagnosed;
 use gigatcp_report::why::{SHOWN, detail};
@@ -65,13 +66,13 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     let count = report.connections.len();
     let mut text = String::new();
     if let Some(failed) = &report.failed {
-        text.push_str(&format!("{}\n", failed.sentence));
+        text.push_str(&wrap(failed.sentence, 0));
         text.push_str(&labeled("Evidence", &terminal(&failed.line)));
         text.push_str(&labeled("Fix", failed.fix));
         text.push('\n');
     }
     if let Some(datagrams) = &report.datagrams {
-        text.push_str(&format!("{}\n", datagrams.sentence));
+        text.push_str(&wrap(&datagrams.sentence, 0));
         text.push_str(&labeled("Evidence", &terminal(&datagrams.line)));
         text.push_str(&labeled("Fix", datagrams.fix));
         text.push('\n');
