@@ -45,7 +45,7 @@ impl Source {
         Self::of(Origin::File(path.into()))
     }
 
-    /// Returns standard input, which can be read once, unless it is text that was read before.
+    /// Standard input, which can be read once, unless it is text that was read before.
     pub fn standard_input() -> Self {
         match TEXT.get() {
             Some(text) => Self::bytes("-", Arc::clone(text)),

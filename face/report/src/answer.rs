@@ -219,7 +219,7 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     out
 }
 
-/// Returns the RTTs of pings without and under load.
+/// RTTs of pings without and under load.
 fn latency(record: &LatencyRecord) -> String {
     let Pings {
         label,
@@ -252,7 +252,7 @@ fn ceiling(ceiling: &CeilingRecord) -> String {
     )
 }
 
-/// Returns lines with their labels, as `gigatcp why` prints them, without the shares that the
+/// Lines with their labels, as `gigatcp why` prints them, without the shares that the
 /// picture has. Records of earlier versions have the sentence only.
 fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(String, String)> {
     let mut lines = why.lines.clone();

@@ -130,7 +130,7 @@ impl Account {
 
     fn primary(&self) -> Option<usize> {
         let times = self.entries.iter().map(|entry| entry.time);
-        let all = times.fold(self.unknown, |all, time| all + time);
+        let all = times.fold(self.unknown, |sum, time| sum + time);
         // A pause leads from a part of the time on, as of packets.
         let leads = |entry: &usize| {
             let cause = COUNTER_CAUSES[*entry].cause();

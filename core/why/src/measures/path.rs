@@ -242,14 +242,13 @@ pub(super) fn dispersion_rate(
         }),
         (None, _) => [Some(acks), None],
     };
-    let spacings = spacings.into_iter().flatten();
-    let known = spacings.filter_map(|spacing| {
+    let known = spacings.into_iter().flatten().filter_map(|spacing| {
         let is_told = spacing.is_told_by(resolution, mss);
         let train = if is_told { spacing.longest_train() } else { 0 };
         Some((spacing.rate()?, train))
     });
     let links = known.filter(|(rate, _)| *rate >= 0.9 * peak);
-    links.min_by(|(rate, _), (other, _)| rate.total_cmp(other))
+    links.min_by(|(rate, _), (higher, _)| rate.total_cmp(higher))
 }
 
 /// Returns the RTT of the whole path in each round.

@@ -123,8 +123,8 @@ impl Spacing {
         const TICKS: u64 = 4;
         let octets = self.quick.0.max(octets);
         let ticks = u128::from(resolution.as_nanos() * TICKS);
-        self.each().is_some_and(|each| {
-            u128::from(each) * u128::from(octets) / u128::from(Self::UNIT) >= ticks
+        self.each().is_some_and(|distance| {
+            u128::from(distance) * u128::from(octets) / u128::from(Self::UNIT) >= ticks
         })
     }
 

@@ -3,6 +3,8 @@
 //! Each is listed at the end that sent more data. Of one run, the counters since the connection
 //! began are explained; of several, the time between them.
 
+use std::collections::HashMap;
+
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_why::counters::ss::{self, SsSnapshot, Times};
@@ -41,12 +43,15 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
         }
     }
     connections.iter_mut().for_each(receive);
+    // The last reading of each.
+    let sockets = other.iter().flat_map(|run| &run.sockets);
+    let ends = |socket: &ss::Socket| format!("{} -> {}", socket.peer, socket.local);
+    let far: HashMap<String, &Reading> = sockets
+        .map(|socket| (ends(socket), &socket.reading))
+        .collect();
     for known in &mut connections {
-        let sockets = other.iter().rev().flat_map(|run| &run.sockets);
-        let is_far =
-            |socket: &&ss::Socket| known.ends == format!("{} -> {}", socket.peer, socket.local);
-        if let Some(socket) = sockets.clone().find(is_far) {
-            add_receiver(known, &socket.reading);
+        if let Some(there) = far.get(&known.ends) {
+            add_receiver(known, there);
         }
     }
     if count == 1 {

@@ -376,7 +376,7 @@ fn parts_of_several_programs_are_read_and_a_control_connection_decides_nothing()
     let delivered = report
         .connections
         .iter()
-        .map(|one| one.diagnosis.delivered.as_u64());
+        .map(|connection| connection.diagnosis.delivered.as_u64());
     assert_eq!(delivered.collect::<Vec<_>>(), [2_314_240, 4]);
     assert!(report.connections[1].diagnosis.is_unsure());
 }

@@ -120,7 +120,7 @@ fn is_plain_rate(specification: &[u8]) -> bool {
     layer <= ETHERNET && [over_1, over_2, min_1, min_2] == [0; 4]
 }
 
-/// Returns the burst at `offset`, in bytes: the kernel keeps it as its time at the rate.
+/// The burst at `offset`, in bytes: the kernel keeps it as its time at the rate.
 fn burst(bps: u64, parameters: &[u8], offset: usize) -> Option<u64> {
     let ticks = u64::from(word(parameters, offset)?);
     Some(bps.saturating_mul(ticks * TICK_NS) / 8_000_000_000)
@@ -145,7 +145,7 @@ fn class(message: &[u8]) -> Option<Qdisc> {
     Some(class)
 }
 
-/// Returns the parameters of an HTB class in the words of `tc`, if it has no model of the link layer.
+/// The parameters of an HTB class in the words of `tc`, if it has no model of the link layer.
 fn words_of_class(parameters: &[u8], rate: Option<u64>, ceil: Option<u64>) -> Option<String> {
     let (rate, ceil) = (rate?, ceil?);
     let (burst_of_rate, burst_of_ceil) =

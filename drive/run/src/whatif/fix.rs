@@ -304,7 +304,7 @@ impl Evidence<'_> {
         let mut doubted = model.doubted.iter().copied();
         let cause = match end_of(cause) {
             Some(_) => cause,
-            None => doubted.find(|other| end_of(other).is_some())?,
+            None => doubted.find(|alike| end_of(alike).is_some())?,
         };
         let end = end_of(cause)?;
         let is_explained = |fix: &Fix| fix.is_worth && fix.place == Place::Here;
@@ -335,7 +335,7 @@ impl Evidence<'_> {
         // Those that look the same are changed together.
         let doubted = model.doubted.iter().copied();
         let mut causes = vec![cause];
-        causes.extend(doubted.filter(|other| *other != cause && end_of(other) == Some(end)));
+        causes.extend(doubted.filter(|alike| *alike != cause && end_of(alike) == Some(end)));
         let in_words = |cause: &&'static str| {
             let changes = in_kernel_words(advice(cause, model), cause, place);
             let command = format!("{host}{}", words(cause, &changes, place));
@@ -347,8 +347,8 @@ impl Evidence<'_> {
                 },
             )
         };
-        let (changes, steps): (Vec<Vec<String>>, Vec<Step>) = causes.iter().map(in_words).unzip();
-        let changes = changes.concat();
+        let (groups, steps): (Vec<Vec<String>>, Vec<Step>) = causes.iter().map(in_words).unzip();
+        let changes = groups.concat();
         let prediction = predicted(model, &causes, &changes);
         Some(Fix {
             ids: causes,

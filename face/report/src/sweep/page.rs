@@ -45,7 +45,7 @@ impl SweepReport<'_> {
         text.trim_end_matches(", ").to_owned()
     }
 
-    /// Returns whether any mean is of several runs.
+    /// Whether any mean is of several runs.
     pub(super) fn has_intervals(&self) -> bool {
         self.grid.arms.iter().any(|arm| arm.values.len() > 1)
     }

@@ -190,9 +190,10 @@ impl SweepReport<'_> {
             true => " Dotted and hollow: theory, by the measured loss and RTT.",
             false => "",
         };
-        let bands = match self.has_intervals() {
-            true => ", and their 95 % confidence intervals as bands",
-            false => "",
+        let bands = if self.has_intervals() {
+            ", and their 95 % confidence intervals as bands"
+        } else {
+            ""
         };
         let caption = format!("{} over {name}: means{bands}.{theory}{more}", self.metric());
         Some(plot("lines", caption, &svg))

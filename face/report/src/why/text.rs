@@ -153,10 +153,10 @@ fn repeated_handshakes(captures: &[&AnsweredCapture]) -> String {
         .filter(|loaded| loaded.chosen.is_empty());
     let found = whole.flat_map(|loaded| {
         let connections = loaded.capture.connections();
-        let largest = connections.largest_first().first().copied();
-        let most = largest.map_or(0, |index| connections.data_bytes(index));
+        let with_data = connections.with_data().into_iter();
+        let most = with_data.map(|index| connections.data_bytes(index)).max();
         let found = connections.repeated_handshakes().into_iter();
-        found.filter(move |found| found.bytes.as_u64() > most)
+        found.filter(move |found| Some(found.bytes.as_u64()) > most)
     });
     found
         .map(|found| wrap_hanging(&found.sentence(), 0, 2))

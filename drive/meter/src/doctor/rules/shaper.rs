@@ -81,7 +81,7 @@ fn rate_of(qdisc: &Qdisc, all: &[Qdisc]) -> Option<u64> {
     }
 }
 
-/// Returns the class of packets without a filter, or the one with the largest rate.
+/// The class of packets without a filter, or the one with the largest rate.
 fn class_of<'a>(qdisc: &Qdisc, all: &'a [Qdisc]) -> Option<&'a Qdisc> {
     let classes = all.iter().filter(|class| class.kind == "htb class");
     let of_this = || classes.clone().filter(|class| same_major(&class.handle, &qdisc.handle));

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Returns the report in a file or on standard input; `None` if it is something else.
+/// The report in a file or on standard input; `None` if it is something else.
 pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> {
     if path.as_os_str() == "-" {
         let text = Source::text_of_standard_input()?;
