@@ -228,7 +228,8 @@ impl Diagnosis {
     }
 
     /// The cause that a host or its application can remove, if the larger one is a saturated path
-    /// and this one is certain and took a fair part of the time.
+    /// and this one is certain and took a fair part of the time. From counters, which often leave
+    /// the larger one unsure, a pause leads as well.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
         let leads = |verdict: &&Verdict| {
             verdict.cause.leads_from.is_some_and(|fraction| {
@@ -237,7 +238,10 @@ impl Diagnosis {
             })
         };
         let is_path = first.cause.is_path;
-        self.verdicts.iter().find(leads).filter(|_| is_path)
+        let is_of_counters = self.capture_point == CapturePoint::Counters;
+        let is_doubted = is_of_counters && first.confidence < DOUBTED;
+        let is_least = |verdict: &&Verdict| is_path || is_doubted && verdict.cause.is_pause;
+        self.verdicts.iter().filter(is_least).find(leads)
     }
 
     /// Share of the time that a cause took at the very end, when nothing was transferred any more.
@@ -317,6 +321,9 @@ fn full_link(account: &Account) -> Vec<&Attributed> {
     let links = causes.filter(|(cause, _)| cause.is_busy_link);
     links.map(|(_, attributed)| attributed).collect()
 }
+
+/// Confidence of a larger cause below which a pause that is certain leads, from counters.
+const DOUBTED: f64 = 0.6;
 
 /// Minimum time of an alternative, as a fraction of that of the first cause.
 const MIN_ALTERNATIVE: f64 = 0.02;

@@ -122,6 +122,12 @@ pub struct CounterAccount {
     pub(super) is_total: bool,
     /// Whether as much is sent the other way at the same time.
     pub(super) is_opposed: bool,
+    /// Whether the receiving application does nothing but read.
+    pub(super) reads_at_once: bool,
+    /// Whether small packets passed between the hosts while data did not.
+    pub(super) has_small_passed: bool,
+    /// Whether other connections show that the path which they share was full.
+    pub(super) has_full_path: bool,
 }
 
 impl Default for CounterAccount {
@@ -159,6 +165,9 @@ impl CounterAccount {
             is_unscaled: None,
             is_total: false,
             is_opposed: false,
+            reads_at_once: false,
+            has_small_passed: false,
+            has_full_path: false,
         }
     }
 
@@ -173,6 +182,21 @@ impl CounterAccount {
     /// both directions.
     pub const fn set_opposed(&mut self) {
         self.is_opposed = true;
+    }
+
+    /// Says that the receiving application does nothing but read, as a tester.
+    pub const fn set_reads_at_once(&mut self) {
+        self.reads_at_once = true;
+    }
+
+    /// Says that small packets passed between the hosts while the connection's data did not.
+    pub const fn set_small_passed(&mut self) {
+        self.has_small_passed = true;
+    }
+
+    /// Says that other connections show that the path which they share was full.
+    pub const fn set_full_path(&mut self) {
+        self.has_full_path = true;
     }
 
     /// Sets the settings of the hosts, which determine the fix.
@@ -275,7 +299,7 @@ impl CounterAccount {
         }
         self.bound(End::Sender, reading);
         self.on_reading(End::Sender, &begin);
-        let silence = reading.last_ack_recv.unwrap_or_default().min(busy);
+        let silence = silence(reading).min(busy);
         if reading.backoff >= Some(2) && reading.unacked > Some(0) {
             let before = Reading {
                 at: end.at - silence,
@@ -295,6 +319,12 @@ impl CounterAccount {
     pub(super) fn is_coarse(&self) -> bool {
         let sender = self.last(End::Sender);
         sender.is_some_and(|reading| reading.busy.is_none())
+    }
+
+    /// Whether the sender's retransmissions are counted.
+    pub(super) fn knows_losses(&self) -> bool {
+        let sender = self.last(End::Sender);
+        sender.is_some_and(|reading| reading.total_retrans.is_some())
     }
 
     /// Whether both ends were read.
@@ -605,9 +635,27 @@ impl Slice {
     fn sample_receiver(&mut self, reading: Option<&Reading>, time: f64, max_window: Bytes) {
         let Some(reading) = reading else { return };
         let unread = reading.unread.map(|unread| unread.as_u64() as f64);
-        let room = (max_window.as_u64() as f64).max(1.0);
+        // Without a window, the bound of it.
+        let bound = reading.rcv_ssthresh.unwrap_or_default();
+        let room = if max_window > Bytes::ZERO {
+            max_window
+        } else {
+            bound
+        };
+        let room = (room.as_u64() as f64).max(1.0);
         self.unread.add(unread.map(|unread| unread / room), time);
     }
+}
+
+/// Time since the first of the segments that are sent again and again: the last time, and the timeouts
+/// before it, each twice the one before. Before that, nothing may have been sent.
+fn silence(reading: &Reading) -> Duration {
+    let unheard = reading.last_ack_recv.unwrap_or_default();
+    let (Some(sent), Some(rto)) = (reading.last_data_sent, reading.rto) else {
+        return unheard;
+    };
+    let doublings = reading.backoff.unwrap_or(0).min(16);
+    unheard.min(sent + rto.saturating_sub(rto / (1 << doublings)))
 }
 
 /// Returns the fraction of the flight that has arrived without its ACKs. The receiver's reading

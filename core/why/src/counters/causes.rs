@@ -44,6 +44,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
             RATE_AT_BEST,
             CWND_NEEDED,
             PATH_FULL,
+            NO_OUTAGE,
         ],
         explain: |c| Explanation {
             figure: c.rate(),
@@ -97,7 +98,14 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "receive-window-limited",
         needs: None,
-        conditions: &[NOT_BUFFER, WINDOW_FULL, WINDOW_OPEN, NO_QUEUE],
+        conditions: &[
+            NOT_BUFFER,
+            WINDOW_FULL,
+            WINDOW_OPEN,
+            NO_QUEUE,
+            READ,
+            FEW_LOSSES,
+        ],
         explain: |c| Explanation {
             figure: c.window(),
             finding: format!("The receive window was full for {}.", c.time()),
@@ -109,7 +117,14 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "no-window-scaling",
         needs: Some(Unscaled),
-        conditions: &[NOT_SCALED, WINDOW_FULL, WINDOW_OPEN, NO_QUEUE],
+        conditions: &[
+            NOT_SCALED,
+            WINDOW_FULL,
+            WINDOW_OPEN,
+            NO_QUEUE,
+            READ,
+            FEW_LOSSES,
+        ],
         explain: |c| {
             Explanation {
             figure: c.window(),
@@ -151,7 +166,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "send-buffer-limited",
         needs: None,
-        conditions: &[NOT_WINDOW, NOT_IDLE, BUFFER_FULL],
+        conditions: &[NOT_WINDOW, NOT_IDLE, BUFFER_FULL, FEW_LOSSES],
         explain: |c| Explanation {
             figure: c.send_buffer(),
             finding: format!(
@@ -198,7 +213,15 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "cwnd-growth-limited",
         needs: None,
-        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, CWND_USED, CWND_GROWS],
+        conditions: &[
+            NOT_WINDOW,
+            NOT_BUFFER,
+            NOT_IDLE,
+            CWND_USED,
+            CWND_GROWS,
+            NOTHING_LOST,
+            NO_OUTAGE,
+        ],
         explain: |c| {
             Explanation {
             figure: c.cwnd(),
@@ -225,12 +248,13 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     // Losses without a queue: cwnd is reduced although the path is not saturated.
     CounterCause {
         id: "random-loss",
-        needs: Some(LossRate),
+        needs: None,
         conditions: &[
             NOT_WINDOW,
             NOT_BUFFER,
             NOT_IDLE,
             LOSSES,
+            NO_OUTAGE,
             NO_QUEUE_BEFORE_LOSSES,
             NEEDED_RETRANSMISSIONS,
         ],
@@ -246,12 +270,13 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     // Losses when the queue is longest: the queue is too short for the path.
     CounterCause {
         id: "queue-overflow",
-        needs: Some(LossRate),
+        needs: None,
         conditions: &[
             NOT_WINDOW,
             NOT_BUFFER,
             NOT_IDLE,
             LOSSES,
+            NO_OUTAGE,
             QUEUE_BEFORE_LOSSES,
             NEEDED_RETRANSMISSIONS,
         ],
@@ -272,12 +297,13 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     // A policer: losses in bursts, a steady rate and an RTT at its minimum.
     CounterCause {
         id: "policer",
-        needs: Some(LossRate),
+        needs: None,
         conditions: &[
             NOT_WINDOW,
             NOT_BUFFER,
             NOT_IDLE,
             LOSSES,
+            NO_OUTAGE,
             NO_QUEUE_BEFORE_LOSSES,
             NEEDED_RETRANSMISSIONS,
         ],
@@ -307,12 +333,13 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     // Reordering that the sender mistakes for loss: D-SACK proves retransmissions spurious.
     CounterCause {
         id: "reordering-mistaken-for-loss",
-        needs: Some(LossRate),
+        needs: None,
         conditions: &[
             NOT_WINDOW,
             NOT_BUFFER,
             NOT_IDLE,
             LOSSES,
+            NO_OUTAGE,
             SPURIOUS_RETRANSMISSIONS,
         ],
         explain: |c| {
@@ -328,7 +355,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "rto-backoff",
         needs: None,
-        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, TIMER],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, TIMER, NO_OUTAGE],
         explain: |c| {
             Explanation {
             figure: None,
@@ -342,13 +369,35 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "outage",
         needs: None,
-        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, LONG_STALL],
+        conditions: &[
+            NOT_WINDOW,
+            NOT_BUFFER,
+            NOT_IDLE,
+            LONG_STALL,
+            ONE_STALL,
+            FULL_SIZE_PASSED,
+            PASSED_AGAIN,
+        ],
         explain: |c| {
             Explanation {
             figure: c.longest_stall(),
             finding: format!("Nothing was acknowledged for {}, although data was in flight.", c.time()),
             evidence: vec![clauses([c.timeouts_text(), c.rate_text("delivered otherwise")])],
             fix: "find what interrupts the path (routing, roaming, a link that goes down); net.ipv4.tcp_rto_max_ms shortens the wait after it".into(),
+        }
+        },
+    },
+    // A path MTU black hole: the connection opens, and no segment of full size arrives.
+    CounterCause {
+        id: "pmtu-black-hole",
+        needs: Some(StallEarly),
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, LONG_STALL, SMALL_PASSED],
+        explain: |c| {
+            Explanation {
+            figure: c.longest_stall(),
+            finding: format!("Nothing was acknowledged for {} from the first full-sized segments on, although the connection was open.", c.time()),
+            evidence: vec![clauses([c.timeouts_text(), c.losses()])],
+            fix: "send small and large packets there (ping -M do -s 1400): if only large ones are lost, lower the MTU, clamp the MSS or let ICMP \"fragmentation needed\" pass (Linux senders: net.ipv4.tcp_mtu_probing=1)".into(),
         }
         },
     },

@@ -194,7 +194,23 @@ pub(super) const READER_BEHIND: Condition = Condition {
             f.low(F::WindowLow, [0.8, 0.95]),
             f.high(F::Unread, [0.05, 0.3]),
             f.high(F::NotReading, [0.02, 0.3]),
+            (f.value(F::ReadsAtOnce) == Some(1.0)).then_some(Some(false)),
         ])
+    },
+};
+
+/// A window is as large as the receive buffer less what waits there.
+pub(super) const READ: Condition = Condition {
+    name: "the receiving application read at once",
+    holds: |f, _| f.low(F::Unread, [0.15, 0.4]).unwrap_or(Some(true)),
+};
+
+/// A full window does not lose segments again and again: each loss makes cwnd smaller than it.
+pub(super) const FEW_LOSSES: Condition = Condition {
+    name: "losses were too rare to keep cwnd below a window or a buffer",
+    holds: |f, wait| match wait {
+        Wait::Rest => f.low(F::LossTime, [0.3, 1.0]).unwrap_or(Some(true)),
+        _ => Some(true),
     },
 };
 
@@ -396,7 +412,54 @@ pub(super) const TIMER: Condition = Condition {
 
 pub(super) const LONG_STALL: Condition = Condition {
     name: "nothing was acknowledged for a second or longer",
-    holds: |f, _| f.high(F::StallLong, [0.3, 0.9]).flatten(),
+    holds: |f, wait| match wait {
+        Wait::Stalled => f.high(F::StallLong, [0.3, 0.9]).flatten(),
+        _ => Some(false),
+    },
+};
+
+/// The path fails once. Where it stalls again and again, single losses are what the timer waits for.
+pub(super) const ONE_STALL: Condition = Condition {
+    name: "it stalled once",
+    holds: |f, _| f.low(F::Stalls, [1.0, 3.0]).unwrap_or(Some(true)),
+};
+
+/// A timer that one outage makes wait is its effect.
+pub(super) const NO_OUTAGE: Condition = Condition {
+    name: "no outage made the timer wait",
+    holds: |f, wait| {
+        let is_outage =
+            (LONG_STALL.holds)(f, wait) == Some(true) && (ONE_STALL.holds)(f, wait) == Some(true);
+        Some(!is_outage)
+    },
+};
+
+/// Segments of full size that never arrived, from the first one on, are more than an outage: unless the
+/// path failed just then.
+pub(super) const FULL_SIZE_PASSED: Condition = Condition {
+    name: "segments of full size passed before",
+    holds: |f, _| match (f.value(F::StallEarly), f.value(F::SmallPass)) {
+        (Some(1.0), Some(1.0)) => Some(false),
+        (Some(1.0), _) => None,
+        _ => Some(true),
+    },
+};
+
+/// Of a transfer that ends in a stall, nobody knows whether the path or the other host went away.
+pub(super) const PASSED_AGAIN: Condition = Condition {
+    name: "data passed again after it",
+    holds: |f, _| (f.value(F::StallLast) != Some(1.0)).then_some(true),
+};
+
+pub(super) const SMALL_PASSED: Condition = Condition {
+    name: "small packets passed at that time",
+    holds: |f, _| (f.value(F::SmallPass) == Some(1.0)).then_some(true),
+};
+
+/// cwnd that grows after losses shows what they did.
+pub(super) const NOTHING_LOST: Condition = Condition {
+    name: "cwnd was small without losses",
+    holds: |f, _| (f.value(F::Early) != Some(0.0)).then_some(true),
 };
 
 pub(super) const HOST_DROPPED: Condition = Condition {

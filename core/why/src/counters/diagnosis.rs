@@ -30,6 +30,16 @@ use crate::verdict::{Diagnosis, Verdict};
 /// Causes that Little's law shows without the kernel's counters.
 const HELD: [&str; 2] = ["receive-window-limited", "send-buffer-limited"];
 
+/// Causes that intervals without data show without them.
+const STALLED: [&str; 2] = ["outage", "pmtu-black-hole"];
+
+/// Minimum probability of a cause for a wait of a report to be attributed to it: a report leaves several
+/// causes open, and the two most probable ones are named as unsure.
+const MIN_OF_REPORT: f64 = 0.2;
+
+/// Minimum of the bytes unread, over the largest window, of a receiver whose sender is not read.
+const BEHIND: f64 = 0.3;
+
 /// Time attributed to an entry.
 #[derive(Clone, Default)]
 struct Attributed {
@@ -65,6 +75,11 @@ impl Account {
             expected: vec![0.0; COUNTER_CAUSES.len()],
             spans: Vec::new(),
         };
+        let min = if account.is_coarse() {
+            MIN_OF_REPORT
+        } else {
+            MIN_PROBABILITY
+        };
         for (index, slice) in account.slices.iter().enumerate() {
             let mut at = slice.start;
             for wait in Wait::ALL {
@@ -72,16 +87,20 @@ impl Account {
                 if !time.is_zero() {
                     // cwnd grows in the first interval of several.
                     let has_grown = index > 0 || account.is_total;
-                    let is_decided = wait == Wait::Rest && m.is_full_path && has_grown;
-                    let probabilities = if is_decided {
-                        only("path-saturated")
-                    } else {
-                        smoothed(account, features, index, wait)
+                    // What waits all the time waits for its reader, whoever sends.
+                    let is_behind = slice.unread.value() >= Some(BEHIND);
+                    let decided = match wait {
+                        Wait::Rest if m.is_full_path && has_grown => Some("path-saturated"),
+                        Wait::Receiving if is_behind => Some("slow-reader"),
+                        _ => None,
                     };
+                    let is_decided = decided.is_some();
+                    let probabilities =
+                        decided.map_or_else(|| smoothed(account, features, index, wait), only);
                     sum.attribute(
                         (index, slice, &features[index], is_decided),
                         (wait, at, time),
-                        &probabilities,
+                        (&probabilities, min),
                     );
                     at += time;
                 }
@@ -94,13 +113,13 @@ impl Account {
         &mut self,
         (index, slice, features, is_decided): (usize, &Slice, &Features, bool),
         (wait, start, length): (Wait, Instant, Duration),
-        all: &[f64],
+        (all, min): (&[f64], f64),
     ) {
         let seconds = length.as_secs_f64();
         for (sum, probability) in self.expected.iter_mut().zip(all) {
             *sum += probability * seconds;
         }
-        let best = most(all).filter(|(_, probability)| *probability >= MIN_PROBABILITY);
+        let best = most(all).filter(|(_, probability)| *probability >= min);
         let cause = best.and_then(|(entry, _)| place(COUNTER_CAUSES[entry].id));
         match self.spans.last_mut() {
             Some(last) if last.cause == cause => last.length += length,
@@ -298,7 +317,8 @@ impl CounterAccount {
             spent: attributed.time,
         };
         let explanation = (COUNTER_CAUSES[entry].explain)(&context);
-        let is_held = HELD.contains(&cause.id) && m.held.is_some();
+        let is_held = HELD.contains(&cause.id) && m.held.is_some()
+            || STALLED.contains(&cause.id) && attributed.wait == Some(Wait::Stalled);
         let basis = Basis {
             shown: attributed.shown / seconds.max(1e-9),
             is_coarse: self.is_coarse() && !is_held,

@@ -69,6 +69,7 @@ features! {
     Local [0.02, 0.1, 0.3, 0.6, 0.9] "Memory of packets in the local queue over that of all unacknowledged data."
     LossRate [1e-05, 0.001, 0.01, 0.03, 0.1] "Share of the segments of the connection that were retransmitted."
     LossHere [0.0, 0.001, 0.01, 0.05] "Share of the segments around the slice that were retransmitted."
+    LossTime [0.3, 1.0] "Share of the time for which losses would keep a sender below a window of 64 KiB, if no RTT is known."
     LossLaw [0.05, 0.2, 0.6, 1.5] "Delivery rate over what the square-root law allows at the connection's loss rate."
     LossQueue [0.2, 0.5, 0.7, 0.95] "Median of added RTT before losses, over the largest added RTT."
     LossQueueMs [0.3, 1.0, 5.0, 20.0] "Median of added RTT before losses, ms."
@@ -80,6 +81,10 @@ features! {
     Reordered [0.0, 0.05, 0.5] "Times that reordering was seen, for each retransmission."
     Marked [0.0, 0.0001, 0.002, 0.02] "Share of the delivered segments with a congestion mark."
     StallLong [0.5, 1.0, 2.0, 5.0] "Longest stall, s."
+    Stalls [1.0, 3.0] "Number of separate stalls."
+    StallLast [0.0, 1.0] "Whether nothing passed after the last stall, of several readings."
+    StallEarly [0.0, 1.0] "Whether the first stall began before 128 KiB were delivered."
+    SmallPass [0.0, 1.0] "Whether small packets passed between the hosts while data did not."
     SenderProcess [0.2, 0.5, 0.8, 0.93] "CPU time of the sender's busiest thread over the time."
     SenderCore [0.7, 0.85, 0.97] "Busy share of the busiest core of the sender's host."
     SenderThrottled [0.05, 0.3, 0.7] "Share of the time in which a CPU quota holds the sender back."
@@ -88,6 +93,7 @@ features! {
     ReceiverThrottled [0.05, 0.3, 0.7] "Share of the time in which a CPU quota holds the receiver back."
     Unread [0.02, 0.1, 0.3, 0.6, 0.9] "Bytes that the receiver has not read, over the largest window."
     NotReading [0.1, 0.5] "Share of the slice in which the receiving application says that it did not read."
+    ReadsAtOnce [0.0, 1.0] "Whether the receiving application is known to do nothing but read."
     HostDrops [0.02, 0.1, 0.3, 0.8] "Packets that the receiving host dropped, for each retransmission."
     Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs have not arrived."
     Closed [0.02, 0.3] "Share of the connection's time with an advertised window of zero."
@@ -132,6 +138,8 @@ pub(super) struct Measures {
     /// Seconds.
     pub time: f64,
     pub loss_rate: f64,
+    /// Whether retransmissions are counted.
+    knows_losses: bool,
     pub loss_queue: Option<f64>,
     loss_queue_of_max: Option<f64>,
     loss_flight_spread: Option<f64>,
@@ -142,6 +150,9 @@ pub(super) struct Measures {
     reordered: Option<f64>,
     pub marked: Option<f64>,
     pub longest_stall: f64,
+    stalls: usize,
+    is_early_stall: bool,
+    is_stalled_last: bool,
     pub retransmitted: u64,
     pub events: u64,
     host_drops: Option<f64>,
@@ -208,6 +219,7 @@ impl Measures {
             delivered: sum(|slice| slice.acked),
             time,
             loss_rate,
+            knows_losses: account.knows_losses(),
             loss_queue: loss_queue.map(|[_, middle, _]| middle),
             loss_queue_of_max: loss_queue
                 .zip(max_queue)
@@ -220,12 +232,15 @@ impl Measures {
             reordered: of(sum(|slice| slice.reordered), retransmitted as f64),
             marked: of(sum(|slice| slice.marked), delivered as f64),
             longest_stall: longest_stall(slices),
+            stalls: stalls(slices),
+            is_early_stall: is_early_stall(account),
+            is_stalled_last: !account.is_total && slices.last().is_some_and(is_stalled),
             retransmitted,
             events: account.losses.count,
             host_drops: of(sum(|slice| slice.host_drops), retransmitted as f64),
             is_model,
             held: HeldWindow::of(account),
-            is_full_path: full_path::is_full(account, is_model, loss_rate),
+            is_full_path: account.has_full_path || full_path::is_full(account, is_model, loss_rate),
             closed: closed(slices),
         }
     }
@@ -247,7 +262,7 @@ impl Measures {
             .chain(application(slice))
             .chain(self.path(account, slice))
             .chain(self.losses(account, index))
-            .chain(hosts(slice));
+            .chain(hosts(account, slice));
         for (feature, value) in all {
             features.set(feature, value);
         }
@@ -332,8 +347,21 @@ impl Measures {
         over(Some(slice.sound_rate()), Some(law))
     }
 
+    /// Share of the time for which losses would keep a sender below a window of 64 KiB, if nothing but
+    /// that window gave its rate: half of it is won back at a segment in an RTT, and the RTT is the window
+    /// over the rate. Only if no RTT is known, which tells more. Losses in an interval are one event.
+    fn loss_time(&self, account: &CounterAccount) -> Option<f64> {
+        const WINDOW: f64 = 65_536.0;
+        let smss = account.last(End::Sender)?.smss?.as_u64() as f64;
+        let slices = account.slices.iter();
+        let events = slices.filter(|slice| slice.retransmitted > 0).count() as f64;
+        let is_unknown = self.min_rtt.is_none() && self.knows_losses && self.delivered > 0;
+        let rtt = WINDOW * self.time / self.delivered as f64;
+        is_unknown.then(|| events * WINDOW / (2.0 * smss) * rtt / self.time)
+    }
+
     /// Features of losses and marks of the connection, and of the slices around this one.
-    fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 15] {
+    fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 20] {
         // Short slices may lie between two losses.
         let is_short = account.slices[index].length < Duration::from_millis(300);
         let near = if is_short { 2 } else { 0 };
@@ -344,7 +372,11 @@ impl Measures {
         let has_loss = |value: Option<f64>| value.filter(|_| self.retransmitted > 0);
         let queue_ms = self.loss_queue.map(|queue| queue * 1e3);
         [
-            (F::LossRate, Some(self.loss_rate)),
+            (
+                F::LossRate,
+                Some(self.loss_rate).filter(|_| self.knows_losses),
+            ),
+            (F::LossTime, self.loss_time(account)),
             (F::LossHere, here),
             (F::LossLaw, has_loss(self.loss_law(account, index))),
             (F::LossQueue, has_loss(self.loss_queue_of_max)),
@@ -357,6 +389,10 @@ impl Measures {
             (F::Reordered, has_loss(self.reordered)),
             (F::Marked, self.marked),
             (F::StallLong, Some(self.longest_stall)),
+            (F::Stalls, Some(self.stalls as f64)),
+            (F::StallLast, truth(self.is_stalled_last)),
+            (F::StallEarly, truth(self.is_early_stall)),
+            (F::SmallPass, truth(account.has_small_passed)),
             (F::HostDrops, has_loss(self.host_drops)),
             (F::SlowStart, account.slices[index].slow_start.value()),
         ]
@@ -386,7 +422,7 @@ fn application(slice: &Slice) -> [Valued; 5] {
 }
 
 /// Features of the CPUs of both hosts, and of the reading application.
-fn hosts(slice: &Slice) -> [Valued; 8] {
+fn hosts(account: &CounterAccount, slice: &Slice) -> [Valued; 9] {
     [
         (F::SenderProcess, slice.sender_process.value()),
         (F::SenderCore, slice.sender_core.value()),
@@ -396,6 +432,7 @@ fn hosts(slice: &Slice) -> [Valued; 8] {
         (F::ReceiverThrottled, slice.receiver_throttled.value()),
         (F::Unread, slice.unread.value()),
         (F::NotReading, slice.app_not_reading.value()),
+        (F::ReadsAtOnce, truth(account.reads_at_once)),
     ]
 }
 
@@ -411,7 +448,7 @@ fn stalled(slices: &[Slice]) -> impl Iterator<Item = f64> + '_ {
         .map(|slice| slice.waits[Wait::Stalled as usize].as_secs_f64())
 }
 
-/// Returns the longest contiguous wait for a timer, in seconds.
+/// Returns the longest contiguous wait for a timer, in seconds. Less than three RTTs is none.
 fn longest_stall(slices: &[Slice]) -> f64 {
     let (mut longest, mut row) = (0.0_f64, 0.0);
     for (slice, stalled) in slices.iter().zip(stalled(slices)) {
@@ -422,5 +459,36 @@ fn longest_stall(slices: &[Slice]) -> f64 {
         };
         longest = longest.max(row);
     }
+    let rtts = slices.iter().filter_map(|slice| slice.rtt.value());
+    if longest < 3.0 * rtts.fold(0.0, f64::max) {
+        return 0.0;
+    }
     longest
+}
+
+/// Returns the number of separate stalls: those of neighboring slices are one.
+fn stalls(slices: &[Slice]) -> usize {
+    let begins = slices.iter().enumerate().filter(|(index, slice)| {
+        let before = index.checked_sub(1).map(|before| &slices[before]);
+        is_stalled(slice) && !before.is_some_and(is_stalled)
+    });
+    begins.count()
+}
+
+fn is_stalled(slice: &Slice) -> bool {
+    slice.share(Wait::Stalled) > 0.5
+}
+
+/// Whether the first stall began before full-sized segments had passed for long.
+fn is_early_stall(account: &CounterAccount) -> bool {
+    /// A tester counts what it wrote: a send buffer and what is in flight.
+    const EARLY: u64 = 128 << 10;
+    let slices = &account.slices;
+    let first = slices.iter().position(is_stalled);
+    let begin = account
+        .first(End::Sender)
+        .and_then(|begin| begin.bytes_acked);
+    let earlier = begin.unwrap_or_default().as_u64();
+    let before = first.map(|first| slices[..first].iter().map(|slice| slice.acked));
+    before.is_some_and(|before| before.fold(earlier, u64::saturating_add) <= EARLY)
 }

@@ -3,7 +3,7 @@
 //! `ss` omits counters that are zero: for a connection with any item of `tcp_info`, they are zero
 //! here. It prints no time; a line before its output may (`date +%s.%N`, `date`). Without one, the
 //! time between two runs follows from what `ss` prints: the time since a connection last received
-//! data, if it received none in between, or else the growth of a busy time, which is a lower bound.
+//! data, or sent some, if it received or sent none in between, or else the growth of a busy time, which is a lower bound.
 //! No other step is assumed.
 
 use alloc::string::String;
@@ -158,7 +158,7 @@ const MEMORY: [(&str, &str); 7] = [
 /// Whether a text may be output of `ss -ti`.
 #[must_use]
 pub fn is_ss(text: &str) -> bool {
-    let mut lines = text.lines().take(64);
+    let mut lines = text.lines();
     let has = |line: &str, item: &str| line.split_whitespace().any(|word| word.starts_with(item));
     lines.any(|line| has(line, "cwnd:") && (has(line, "rto:") || has(line, "rtt:")))
 }
@@ -278,17 +278,24 @@ pub fn set_times(looks: &mut [SsSnapshot]) -> Times {
     }
 }
 
-/// Time between two runs. It is exact if a connection received nothing in between and prints for how
-/// long it did not; else it is at least the growth of a busy time.
+/// Time between two runs. It is exact if a connection received nothing in between, or sent nothing, and
+/// prints for how long it did not; else it is at least the growth of a busy time.
 fn step(from: &SsSnapshot, to: &SsSnapshot) -> (Duration, Times) {
     let both = || {
         let sockets = to.sockets.iter();
         sockets.filter_map(|after| Some((from.find(after)?, after)))
     };
-    let counted = both().find_map(|(before, after)| {
-        let is_silent = before.reading.bytes_received == after.reading.bytes_received;
-        let grown = after.last_received?.saturating_sub(before.last_received?);
+    // Of one direction, without traffic in it between the runs.
+    let since = |before: Option<Duration>, after: Option<Duration>, is_silent: bool| {
+        let grown = after?.saturating_sub(before?);
         (is_silent && !grown.is_zero()).then_some(grown)
+    };
+    let counted = both().find_map(|(before, after)| {
+        let (a, b) = (&before.reading, &after.reading);
+        let is_silent = a.bytes_received == b.bytes_received;
+        let has_sent = a.data_segs_out != b.data_segs_out || a.bytes_sent != b.bytes_sent;
+        since(before.last_received, after.last_received, is_silent)
+            .or_else(|| since(a.last_data_sent, b.last_data_sent, !has_sent))
     });
     if let Some(step) = counted {
         return (step, Times::Counted);
@@ -311,10 +318,12 @@ fn time(words: &[&str]) -> Option<Instant> {
     {
         return Some(at(time));
     }
-    if words.len() > 8 || words.iter().any(|word| word.contains("cwnd:")) {
+    // `watch` prints its command as well.
+    let is_watch = words[0] == "Every";
+    if words.len() > 8 && !is_watch || words.iter().any(|word| word.contains("cwnd:")) {
         return None;
     }
-    let clock = words.iter().find_map(|word| {
+    let clock = words.iter().rev().find_map(|word| {
         let clock = word.rsplit_once('T').map_or(*word, |(_, clock)| clock);
         let mut parts = clock.trim_end_matches('Z').split(':');
         let (hours, minutes) = (seconds(parts.next()?)?, seconds(parts.next()?)?);

@@ -574,7 +574,7 @@ pub const WEIGHTS: &[Weights] = &[
     },
     Weights {
         card: "outage",
-        waits: &[(Wait::Stalled, -0.36), (Wait::Rest, -2.73)],
+        waits: &[(Wait::Stalled, -0.36)],
         rows: &[
             (F::Coarse, &[-0.08, 0.14]),
             (F::WindowFill, &[-0.03, 0.07, 0.0, 0.08]),
@@ -600,6 +600,12 @@ pub const WEIGHTS: &[Weights] = &[
             (F::StallLong, &[-3.88, -0.09, 3.91, 3.97]),
             (F::Arrived, &[-0.27, 0.21, 0.27, -0.06]),
         ],
+    },
+    // Not fitted: its conditions decide.
+    Weights {
+        card: "pmtu-black-hole",
+        waits: &[(Wait::Stalled, 5.0)],
+        rows: &[(F::StallLong, &[0.0, 0.0, 0.0, 0.0])],
     },
     Weights {
         card: "rx-ring-overrun",
