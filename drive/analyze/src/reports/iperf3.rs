@@ -13,17 +13,24 @@ use super::{COARSE, FailedConnection, ReportedConnection};
 enum Document {
     /// The report, reassembled from lines if it is a stream.
     Whole(Value),
+    /// The report up to the last interval before its text ends or is damaged, with the error.
+    Begin(Value, serde_json::Error),
     /// Not valid JSON, with the place of the error.
     Damaged(serde_json::Error),
 }
 
 fn document(text: &str) -> Option<Document> {
-    let begin = text.find('{')?;
-    let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>();
+    // Other text with braces may come first.
+    let start = text.find("\"start\"").unwrap_or(text.len());
+    let text = &text[text[..start].rfind('{').or(text.find('{'))?..];
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let error = match values.next()? {
         Ok(value) if value.get("intervals").is_some() => return Some(Document::Whole(value)),
         Ok(_) => None,
-        Err(error) => Some(error),
+        Err(error) => match begin(text) {
+            Some(value) => return Some(Document::Begin(value, error)),
+            None => Some(error),
+        },
     };
     let mut whole = serde_json::json!({ "intervals": [] });
     for line in text.lines() {
@@ -44,6 +51,30 @@ fn document(text: &str) -> Option<Document> {
     error.filter(|_| is_report).map(Document::Damaged)
 }
 
+/// The report up to its last whole interval, if it has one.
+fn begin(text: &str) -> Option<Value> {
+    let (mut open, mut in_string, mut is_escaped) = (Vec::new(), false, false);
+    let mut end = None;
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => open.push(byte),
+            b'}' | b']' if !in_string => {
+                open.pop()?;
+                if byte == b'}' && open == *b"{[" {
+                    end = Some(place + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    let begin = format!("{}]}}", &text[..end?]);
+    let value: Value = serde_json::from_str(&begin).ok()?;
+    value.get("intervals").is_some().then_some(value)
+}
+
 /// A test: its connections, the one that failed, and notes.
 type Test = (
     Vec<ReportedConnection>,
@@ -56,17 +87,23 @@ pub(super) fn read(text: &str) -> Option<Test> {
     if !text.contains("\"intervals\"") && !text.contains("\"event\"") {
         return None;
     }
+    let mut notes = vec![COARSE.to_owned()];
+    let note = |error, what| {
+        format!(
+            "the JSON of iperf3 {what}: {error}; it is cut off or changed: save it whole, as in \
+             `iperf3 -J -c HOST > iperf3.json`"
+        )
+    };
     let whole = match document(text)? {
         Document::Whole(whole) => whole,
+        Document::Begin(begin, error) => {
+            notes.push(note(error, "is read up to its last whole interval"));
+            begin
+        }
         Document::Damaged(error) => {
-            let note = format!(
-                "the JSON of iperf3 cannot be read: {error}; it is cut off or changed: save it whole, \
-                 as in `iperf3 -J -c HOST > iperf3.json`"
-            );
-            return Some((Vec::new(), None, vec![note]));
+            return Some((Vec::new(), None, vec![note(error, "cannot be read")]));
         }
     };
-    let mut notes = vec![COARSE.to_owned()];
     let error = whole["error"].as_str();
     let failed = error.and_then(|error| FailedConnection::of_line(error, "iperf3"));
     if let Some(error) = error.filter(|_| failed.is_none()) {
@@ -132,6 +169,7 @@ fn read_interval(interval: &Value) -> Interval {
         window: number("snd_wnd"),
         rtt: positive("rtt").map(|us| Duration::from_secs_f64(us / 1e6)),
         is_omitted: interval["omitted"] == true,
+        is_stalled: false,
     }
 }
 
@@ -192,6 +230,7 @@ impl Stream {
             steps: readings(&self.intervals, &self.settings),
             cpu: ends,
             sets_buffers: self.sets_buffers,
+            reads_at_once: true,
             ..ReportedConnection::new(self.ends)
         }
     }

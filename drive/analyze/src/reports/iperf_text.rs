@@ -11,7 +11,7 @@ use gigatcp_units::Duration;
 
 use super::ReportedConnection;
 use super::command::Command;
-use super::intervals::{Interval, Settings, readings};
+use super::intervals::{Interval, Settings, readings, target};
 
 /// Program that wrote a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +30,8 @@ enum Side {
 /// A row of results.
 #[derive(Clone, PartialEq, Debug)]
 struct Row {
+    /// Number of the test in the text.
+    test: usize,
     /// Number of the stream with its role, as in `5` and `5 TX-C`. `SUM` of all.
     id: String,
     /// Seconds.
@@ -53,21 +55,28 @@ struct Columns {
     is_datagrams: bool,
 }
 
+/// Test and id of a stream.
+type Id = (usize, String);
+
 /// A text while it is read.
 #[derive(Default, Debug)]
 struct Text {
     rows: Vec<Row>,
+    /// Number of the test that is read: a text may have several, or both ends of one.
+    test: usize,
     columns: Columns,
     program: Option<Program>,
-    /// Ids of streams, with both ends, the local one first.
-    ends: Vec<(String, [String; 2])>,
-    /// Whether the other end sends (`-R`), and whether this is a server's text.
-    is_reverse: bool,
-    is_server: bool,
+    /// Test and id of streams, with both ends, the local one first.
+    ends: Vec<(Id, [String; 2])>,
+    /// Tests in which the other end sends (`-R`), and those of a server's text.
+    reverse: Vec<usize>,
+    of_server: Vec<usize>,
     is_udp: bool,
     /// Whether an iperf3 sender's columns were printed.
     is_sender: bool,
-    command: Command,
+    /// Segment size and RTT of each stream's setup, as iperf 2 prints them.
+    setups: Vec<(Id, u64, Duration)>,
+    command: Option<Command>,
 }
 
 /// Returns the program, the connections of a test and notes on them. `None` if the text has no row
@@ -86,7 +95,7 @@ pub(super) fn read(text: &str) -> Option<(&'static str, Vec<ReportedConnection>,
         let notes = vec![super::NO_CONNECTION.to_owned()];
         return Some((source, Vec::new(), notes));
     }
-    read.command = Command::read(text, &["iperf3", "iperf"]).unwrap_or_default();
+    read.command = Command::read(text, &["iperf3", "iperf"]);
     let streams = read.streams();
     let connections: Vec<_> = streams.iter().map(|id| read.connection(id)).collect();
     let has_rtt = read.rows.iter().any(|row| row.rtt.is_some());
@@ -136,8 +145,18 @@ impl Text {
                 Program::Iperf2
             };
             self.program.get_or_insert(program);
+            self.begin();
+            let id = (self.test, id);
+            if let Some((smss, rtt)) = setup(rest) {
+                self.setups.push((id.clone(), smss, rtt));
+            }
             self.ends.push((id, ends));
-        } else if let Some(row) = row(id, rest, self.columns) {
+        } else if let Some(mut row) = row(id, rest, self.columns) {
+            let is_after_summary = self.last().is_some_and(|last| last.summary.is_some());
+            if is_after_summary && row.summary.is_none() {
+                self.test += 1;
+            }
+            row.test = self.test;
             if row.summary.is_some() {
                 self.program = Some(Program::Iperf3);
             }
@@ -162,52 +181,85 @@ impl Text {
         for (begin, program, is_server) in begins {
             if line.contains(begin) {
                 self.program = Some(program);
-                self.is_server |= is_server;
+                self.begin();
+                self.of_server.extend(is_server.then_some(self.test));
                 self.is_udp |= line.contains("UDP");
             }
         }
-        self.is_reverse |= line.contains("Reverse mode");
+        let is_reverse = line.contains("Reverse mode");
+        self.reverse.extend(is_reverse.then_some(self.test));
     }
 
-    /// Ids of the streams with rows; the sum, if the streams have none.
-    fn streams(&self) -> Vec<String> {
-        let mut ids: Vec<String> = Vec::new();
+    /// Begins another test, if this one has rows.
+    fn begin(&mut self) {
+        self.test += usize::from(self.last().is_some());
+    }
+
+    /// The last row of the test that is read.
+    fn last(&self) -> Option<&Row> {
+        self.rows.last().filter(|row| row.test == self.test)
+    }
+
+    /// The streams with rows; the sum of a test, if its streams have none.
+    fn streams(&self) -> Vec<Id> {
+        let mut ids: Vec<Id> = Vec::new();
         for row in &self.rows {
-            if !ids.contains(&row.id) {
-                ids.push(row.id.clone());
+            let id = (row.test, row.id.clone());
+            if !ids.contains(&id) {
+                ids.push(id);
             }
         }
-        if ids.iter().any(|id| !id.starts_with("SUM")) {
-            ids.retain(|id| !id.starts_with("SUM"));
-        }
+        let is_sum = |(_, id): &Id| id.starts_with("SUM");
+        let single: Vec<usize> = ids.iter().filter(|id| !is_sum(id)).map(|id| id.0).collect();
+        ids.retain(|id| !is_sum(id) || !single.contains(&id.0));
         ids
     }
 
-    fn connection(&self, id: &str) -> ReportedConnection {
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.id == id).collect();
-        let counted: Vec<Interval> = intervals(&rows).into_iter().map(Row::interval).collect();
+    fn connection(&self, stream: &Id) -> ReportedConnection {
+        let (test, id) = stream;
+        let is_of = |row: &&Row| row.test == *test && row.id == *id;
+        let rows: Vec<&Row> = self.rows.iter().filter(is_of).collect();
+        let mut counted: Vec<Interval> = intervals(&rows).into_iter().map(Row::interval).collect();
+        // The receiver's text has the sender's retransmissions in its summary alone.
+        let total = rows.iter().filter(|row| row.summary.is_some());
+        if let Some(total) = total.filter_map(|row| row.retransmits).next() {
+            spread(total, &mut counted);
+        }
+        // iperf3 has this from the receiver, at the end.
+        let is_answered = rows.iter().any(|row| row.summary == Some(Side::Receiver));
+        let number = id.split(' ').next().unwrap_or(id);
+        let mut setups = self.setups.iter();
+        let setup = setups.find(|((of, id), ..)| of == test && id == number);
+        let command = self.command.unwrap_or_default();
+        let defaults = Settings::default();
         let settings = Settings {
-            target: self.command.target,
-            pacing: self.command.pacing,
-            ..Settings::default()
+            target: target(self.command, &counted),
+            pacing: command.pacing,
+            smss: setup.map_or(defaults.smss, |(_, smss, _)| *smss),
+            setup_rtt: setup.map(|(.., rtt)| *rtt),
         };
         ReportedConnection {
             steps: readings(&counted, &settings),
-            sets_buffers: self.command.sets_buffers,
-            ..ReportedConnection::new(self.name(id, &rows))
+            sets_buffers: command.sets_buffers,
+            reads_at_once: true,
+            has_small_passed: is_answered && counted.last().is_some_and(|last| last.bytes <= 0.0),
+            ..ReportedConnection::new(self.name(stream, &rows))
         }
     }
 
     /// Both ends of a stream, the sender first.
-    fn name(&self, id: &str, rows: &[&Row]) -> String {
+    fn name(&self, (test, id): &Id, rows: &[&Row]) -> String {
         let number = id.split(' ').next().unwrap_or(id);
-        let Some((_, [local, remote])) = self.ends.iter().find(|(known, _)| known == number) else {
+        let mut ends = self.ends.iter();
+        let ends = ends.find(|((of, known), _)| of == test && known == number);
+        let Some((_, [local, remote])) = ends else {
             return format!("stream {id}");
         };
         // iperf3's summary has the sender's retransmissions at both ends.
         let mut intervals = rows.iter().filter(|row| row.summary.is_none());
         let is_sent = intervals.any(|row| row.retransmits.is_some() || row.cwnd.is_some());
-        let is_received = id.contains("RX") || !is_sent && (self.is_reverse != self.is_server);
+        let is_remote = self.reverse.contains(test) != self.of_server.contains(test);
+        let is_received = id.contains("RX") || !is_sent && is_remote;
         if is_received {
             format!("{remote} -> {local}")
         } else {
@@ -249,6 +301,7 @@ impl Row {
             window: None,
             rtt: self.rtt,
             is_omitted: self.is_omitted,
+            is_stalled: false,
         }
     }
 }
@@ -288,6 +341,33 @@ fn ends(text: &str) -> Option<[String; 2]> {
     Some([end(&words[before + 1..place])?, end(&words[place + 2..])?])
 }
 
+/// Reads segment size and RTT in `(icwnd/mss/irtt=14/1448/171566)`.
+fn setup(text: &str) -> Option<(u64, Duration)> {
+    let (_, values) = text.split_once("mss/irtt=")?;
+    let mut values = values.split(')').next()?.rsplit('/');
+    let rtt = values.next().and_then(number).filter(|us| *us > 0.0)?;
+    let smss = values.next()?.parse().ok().filter(|smss| *smss > 0)?;
+    Some((smss, Duration::from_secs_f64(rtt / 1e6)))
+}
+
+/// Spreads a number of retransmissions evenly over intervals that have none of their own.
+fn spread(total: u64, intervals: &mut [Interval]) {
+    if intervals
+        .iter()
+        .any(|interval| interval.retransmits.is_some())
+    {
+        return;
+    }
+    let all: f64 = intervals.iter().map(|interval| interval.seconds).sum();
+    let (mut time, mut before) = (0.0, 0);
+    for interval in intervals {
+        time += interval.seconds;
+        let until = (total as f64 * time / all).round() as u64;
+        interval.retransmits = Some(until.saturating_sub(before));
+        before = until;
+    }
+}
+
 /// Reads the interval, the amount and the other columns of a row.
 fn row(id: String, text: &str, columns: Columns) -> Option<Row> {
     let (interval, rest) = text.split_once("sec")?;
@@ -301,6 +381,7 @@ fn row(id: String, text: &str, columns: Columns) -> Option<Row> {
     (is_rate && to > from).then_some(())?;
     let more = &words[4..];
     let mut row = Row {
+        test: 0,
         id,
         from,
         to,

@@ -10,7 +10,9 @@
 //! | `command.rs` | the command line copied with such a text |
 //! | `datagrams.rs` | UDP tests of iperf |
 //! | `failed.rs` | errors of programs whose connection failed |
+//! | `parallel.rs` | streams of a test that share a full link |
 //! | `sockets.rs` | output of `ss -tin`, once or repeated, which `gigatcp-why` reads |
+//! | `transfer.rs` | what a tester and `ss` show of one transfer, joined |
 //!
 //! A report has few counters at few moments. Its answers are less certain than those from kernel
 //! counters, which are less certain than those from packets.
@@ -23,7 +25,11 @@ mod iperf3;
 mod iperf_text;
 mod lines;
 mod nuttcp;
+mod parallel;
 mod sockets;
+mod transfer;
+
+use std::collections::HashSet;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading, ss};
@@ -62,7 +68,17 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+impl Report {
+    /// Whether it says nothing, as a text whose connections another one explains.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let is_silent = self.failed.is_none() && self.datagrams.is_none();
+        is_silent && self.connections.is_empty() && self.notes.is_empty()
+    }
+}
+
 /// A connection of a report, before its diagnosis.
+#[derive(Debug)]
 struct ReportedConnection {
     ends: String,
     congestion: Option<String>,
@@ -72,6 +88,12 @@ struct ReportedConnection {
     cpu: [Option<f64>; 2],
     /// Whether the tester requested the sizes of the buffers.
     sets_buffers: bool,
+    /// Whether the receiver is a tester's, which does nothing but read.
+    reads_at_once: bool,
+    /// Whether the hosts exchanged small packets while no data passed, as at the end of iperf3.
+    has_small_passed: bool,
+    /// Whether other streams of the test show that the link which they share was full.
+    shares_full_link: bool,
 }
 
 impl ReportedConnection {
@@ -82,11 +104,12 @@ impl ReportedConnection {
             steps: Vec::new(),
             cpu: [None; 2],
             sets_buffers: false,
+            reads_at_once: false,
+            has_small_passed: false,
+            shares_full_link: false,
         }
     }
-}
 
-impl ReportedConnection {
     /// Whether a tester sent for seconds and nothing was delivered.
     fn is_undelivered(&self) -> bool {
         const LONG: Duration = Duration::from_secs(3);
@@ -127,73 +150,152 @@ pub(crate) fn has_packets(text: &str) -> bool {
     text.contains("Flags [") || text.contains("Seq=")
 }
 
-/// What a program printed: its name, the connections, and notes on them.
-type Part = (&'static str, Vec<ReportedConnection>, Vec<String>);
+/// What a program printed.
+#[derive(Debug)]
+struct Part {
+    /// The program.
+    source: &'static str,
+    connections: Vec<ReportedConnection>,
+    /// Notes on them.
+    notes: Vec<String>,
+}
 
-/// Parses a report; `None` if the text has another form. A text may have parts of several programs,
-/// as in a question to a forum.
+impl Part {
+    fn is_of_tester(&self) -> bool {
+        !matches!(self.source, "ss" | "gigatcp watch" | "nstat")
+    }
+}
+
+/// What the programs of a text say, before it is explained. A text may have parts of several, as in
+/// a question to a forum.
+#[derive(Debug)]
+pub struct Statement {
+    parts: Vec<Part>,
+    failed: Option<FailedConnection>,
+    datagrams: Option<Datagrams>,
+}
+
+impl Statement {
+    /// Reads a text; `None` if it has another form.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut failed = None;
+        let mut parts: Vec<Part> = Vec::new();
+        let mut add = |source, (connections, notes)| {
+            parts.push(Part {
+                source,
+                connections,
+                notes,
+            });
+        };
+        if let Some(connections) = lines::read(text) {
+            add("gigatcp watch", (connections, Vec::new()));
+        } else {
+            let test = iperf3::read(text);
+            if ss::is_ss(text) {
+                add("ss", sockets::read(text));
+            }
+            if let Some((connections, why, notes)) = test {
+                failed = why;
+                add("iperf3", (connections, notes));
+            } else if let Some((source, connections, notes)) = iperf_text::read(text) {
+                add(source, (connections, notes));
+            } else if let Some(part) = nuttcp::read(text) {
+                add("nuttcp", part);
+            }
+        }
+        if failed.is_none() && parts.first().is_some_and(|part| part.source == "ss") {
+            failed = FailedConnection::in_ss(text);
+        }
+        if failed.is_none() && parts.iter().any(Part::is_of_tester) {
+            failed = FailedConnection::read(text);
+        }
+        if parts.is_empty() {
+            let (source, notes) = if is_of_host(text) {
+                ("nstat", vec![OF_HOST.to_owned()])
+            } else {
+                failed = Some(FailedConnection::read(text).filter(|_| !has_packets(text))?);
+                (failed.as_ref()?.program, Vec::new())
+            };
+            parts.push(Part {
+                source,
+                connections: Vec::new(),
+                notes,
+            });
+        }
+        let is_udp = |part: &Part| part.notes.iter().any(|note| note == NO_CONNECTION);
+        let datagrams = parts.iter().any(is_udp).then(|| Datagrams::read(text));
+        Some(Self {
+            parts,
+            failed,
+            datagrams: datagrams.flatten(),
+        })
+    }
+
+    fn explain(self) -> Report {
+        let Self {
+            parts,
+            mut failed,
+            datagrams,
+        } = self;
+        let source = parts.first().map_or("", |part| part.source);
+        let is_mixed = parts
+            .iter()
+            .filter(|part| !part.connections.is_empty())
+            .count()
+            > 1;
+        let (mut connections, mut notes) = (Vec::new(), Vec::new());
+        for part in parts {
+            let source = part.source;
+            let found = part.connections;
+            if failed.is_none() && found.iter().all(ReportedConnection::is_undelivered) {
+                failed = (!found.is_empty()).then(|| FailedConnection::undelivered(source));
+            }
+            connections.extend(found.into_iter().filter_map(|part| explained(part, source)));
+            notes.extend(part.notes);
+        }
+        notes.retain(|note| datagrams.is_none() || note != NO_CONNECTION);
+        let delivered = |reported: &Reported| reported.diagnosis.delivered.as_u64();
+        let most = connections.iter().map(delivered).max().unwrap_or(0);
+        // Of one transfer that several programs report, the sure answer comes first.
+        connections.sort_by_key(|reported| {
+            let is_part = is_mixed && delivered(reported) * 10 < most;
+            let is_later = is_mixed && reported.diagnosis.is_unsure();
+            (is_part, is_later, std::cmp::Reverse(delivered(reported)))
+        });
+        // Both ends of a test may be in a text.
+        let mut known = HashSet::new();
+        connections.retain(|reported| {
+            !reported.ends.contains(" -> ") || known.insert(transfer::ends(&reported.ends))
+        });
+        Report {
+            source,
+            connections,
+            failed,
+            datagrams,
+            notes,
+        }
+    }
+}
+
+/// Explains what texts say, in their order. What several say of one transfer is joined in the text of
+/// the tester, and left out of the other one.
+#[must_use]
+pub fn explain(mut statements: Vec<Statement>) -> Vec<Report> {
+    for part in statements.iter_mut().flat_map(|text| &mut text.parts) {
+        if part.is_of_tester() && parallel::share_a_full_link(&part.connections) {
+            let streams = part.connections.iter_mut();
+            streams.for_each(|stream| stream.shares_full_link = true);
+        }
+    }
+    transfer::join(&mut statements);
+    statements.into_iter().map(Statement::explain).collect()
+}
+
+/// Parses and explains a text; `None` if it has another form.
+#[must_use]
 pub fn report(text: &str) -> Option<Report> {
-    let mut failed = None;
-    let mut parts: Vec<Part> = Vec::new();
-    if let Some(test) = iperf3::read(text) {
-        failed = test.1;
-        parts.push(("iperf3", test.0, test.2));
-    } else if let Some(connections) = lines::read(text) {
-        parts.push(("gigatcp watch", connections, Vec::new()));
-    } else {
-        if ss::is_ss(text) {
-            let (connections, notes) = sockets::read(text);
-            parts.push(("ss", connections, notes));
-        }
-        if let Some(part) = iperf_text::read(text) {
-            parts.push(part);
-        } else if let Some((connections, notes)) = nuttcp::read(text) {
-            parts.push(("nuttcp", connections, notes));
-        }
-    }
-    let is_read = !parts.is_empty();
-    if parts.first().is_some_and(|part| part.0 == "ss") {
-        failed = FailedConnection::in_ss(text);
-    }
-    let is_of_tester = |part: &Part| !matches!(part.0, "ss" | "gigatcp watch");
-    if failed.is_none() && parts.iter().any(is_of_tester) {
-        failed = FailedConnection::read(text);
-    }
-    if !is_read && is_of_host(text) {
-        parts.push(("nstat", Vec::new(), vec![OF_HOST.to_owned()]));
-    } else if !is_read {
-        let only = FailedConnection::read(text).filter(|_| !has_packets(text))?;
-        parts.push((only.program, Vec::new(), Vec::new()));
-        failed = Some(only);
-    }
-    let source = parts.first()?.0;
-    let is_mixed = parts.iter().filter(|part| !part.1.is_empty()).count() > 1;
-    let (mut connections, mut notes) = (Vec::new(), Vec::new());
-    for (source, found, more) in parts {
-        if failed.is_none() && found.iter().all(ReportedConnection::is_undelivered) {
-            failed = (!found.is_empty()).then(|| FailedConnection::undelivered(source));
-        }
-        connections.extend(found.into_iter().filter_map(|part| explained(part, source)));
-        notes.extend(more);
-    }
-    let is_udp = notes.iter().any(|note: &String| note == NO_CONNECTION);
-    let datagrams = is_udp.then(|| Datagrams::read(text)).flatten();
-    notes.retain(|note| datagrams.is_none() || note != NO_CONNECTION);
-    let delivered = |reported: &Reported| reported.diagnosis.delivered.as_u64();
-    let most = connections.iter().map(delivered).max().unwrap_or(0);
-    // Of one transfer that several programs report, the sure answer comes first.
-    connections.sort_by_key(|reported| {
-        let is_part = is_mixed && delivered(reported) * 10 < most;
-        let is_later = is_mixed && reported.diagnosis.is_unsure();
-        (is_part, is_later, std::cmp::Reverse(delivered(reported)))
-    });
-    Some(Report {
-        source,
-        connections,
-        failed,
-        datagrams,
-        notes,
-    })
+    explain(vec![Statement::read(text)?]).pop()
 }
 
 fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
@@ -208,14 +310,33 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
             ..Limits::default()
         });
     }
-    if let [(End::Sender, reading)] = &connection.steps[..] {
+    if connection.reads_at_once {
+        account.set_reads_at_once();
+    }
+    if connection.has_small_passed {
+        account.set_small_passed();
+    }
+    if connection.shares_full_link {
+        account.set_full_path();
+    }
+    let steps = &connection.steps;
+    let mut of_sender = steps.iter().filter(|(end, _)| *end == End::Sender);
+    let first = of_sender.next();
+    // Of a sender that waits for its timer since before the first reading, the last one tells how long.
+    let last = steps.iter().rev().find(|(end, _)| *end == End::Sender);
+    let is_still = first.zip(last).is_some_and(|((_, from), (_, to))| {
+        let is_out = to.backoff > Some(0) && to.busy.is_some();
+        is_out && from.bytes_acked == to.bytes_acked
+    });
+    let only = last.filter(|_| is_still || of_sender.next().is_none());
+    if let Some((_, reading)) = only {
+        for (end, there) in steps.iter().filter(|(end, _)| *end == End::Receiver) {
+            let at = Instant::ZERO;
+            account.on_reading(*end, &Reading { at, ..*there });
+        }
         account.on_total(reading);
     }
-    for (end, reading) in connection
-        .steps
-        .iter()
-        .filter(|_| connection.steps.len() > 1)
-    {
+    for (end, reading) in steps.iter().filter(|_| only.is_none() && steps.len() > 1) {
         for (end, cpu) in [End::Sender, End::Receiver].into_iter().zip(connection.cpu) {
             if let Some(cpu) = cpu {
                 account.on_host(end, &host(reading.at, cpu));
@@ -254,12 +375,11 @@ fn host(at: Instant, cpu: f64) -> HostReading {
 
 /// Turns a connection that mostly received into one seen from its receiver.
 fn receive(one: &mut ReportedConnection) {
-    let grown = |of: fn(&Reading) -> Option<gigatcp_units::Bytes>| {
-        one.steps
-            .first()
-            .zip(one.steps.last())
-            .and_then(|(first, last)| Some((of(&first.1)?, of(&last.1)?)))
-            .map_or(0, |(first, last)| last.saturating_sub(first).as_u64())
+    let grown = |of: fn(&Reading) -> Option<Bytes>| {
+        let total = |step: Option<&(End, Reading)>| of(&step?.1);
+        let before = total(one.steps.first().filter(|_| one.steps.len() > 1));
+        let last = total(one.steps.last()).unwrap_or_default();
+        last.saturating_sub(before.unwrap_or_default()).as_u64()
     };
     if grown(|reading| reading.bytes_received) > grown(|reading| reading.bytes_acked) {
         one.steps.iter_mut().for_each(|step| step.0 = End::Receiver);

@@ -8,7 +8,7 @@ use gigatcp_why::counters::known_default;
 
 use super::ReportedConnection;
 use super::command::Command;
-use super::intervals::{Interval, Settings, readings};
+use super::intervals::{Interval, Settings, readings, target};
 
 /// Bytes of nuttcp's MB.
 const MB: f64 = 1_048_576.0;
@@ -104,15 +104,16 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
         ..Interval::default()
     });
     let steps: Vec<Interval> = steps.collect();
-    let command = Command::read(text, &["nuttcp"]).unwrap_or_default();
+    let command = Command::read(text, &["nuttcp"]);
     let settings = Settings {
         setup_rtt: rtt,
-        target: command.target,
+        target: target(command, &steps),
         ..Settings::default()
     };
     let connection = ReportedConnection {
         steps: readings(&steps, &settings),
-        sets_buffers: command.sets_buffers,
+        sets_buffers: command.is_some_and(|command| command.sets_buffers),
+        reads_at_once: true,
         cpu: end.cpu.map(|percent| Some(percent? / 100.0)),
         ..ReportedConnection::new("transmitter -> receiver".to_owned())
     };

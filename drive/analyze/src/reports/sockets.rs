@@ -3,11 +3,11 @@
 //! Each is listed at the end that sent more data. Of one run, the counters since the connection
 //! began are explained; of several, the time between them.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
-use gigatcp_why::counters::ss::{self, SsSnapshot, Times};
+use gigatcp_why::counters::ss::{self, Socket, SsSnapshot, Times};
 use gigatcp_why::counters::{End, Reading};
 
 use super::{ReportedConnection, receive};
@@ -18,16 +18,32 @@ const LOOP: &str = "`while sleep 1; do date +%s.%N; ss -tinmo; done`";
 /// Returns the connections, and notes on them.
 pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let mut runs = ss::looks(text);
-    let mut notes = states(runs.last());
-    // Those of another loop or host than the one that prints times.
-    let other = without_time(&mut runs);
-    let times = ss::set_times(&mut runs);
+    let mut notes = states(&runs);
+    let other = of_other_host(&mut runs);
     let is_once = runs.len() == 1;
+    let (mut connections, times) = connections(runs);
+    let (far, _) = self::connections(other);
+    for known in &mut connections {
+        let there = far.iter().find(|there| there.ends == known.ends);
+        if let Some(there) = there {
+            known.add_other_end(there);
+        }
+    }
+    if is_once || times == Times::Unknown {
+        notes.extend(connections.iter().map(since_begin));
+    }
+    let once = is_once.then(|| format!("ss was run once: {LOOP} shows what limits now"));
+    notes.extend(once.or_else(|| of_times(times)));
+    (connections, notes)
+}
+
+/// The connections of the runs of one host, the sender first, and how their times are known.
+fn connections(mut runs: Vec<SsSnapshot>) -> (Vec<ReportedConnection>, Times) {
+    let times = ss::set_times(&mut runs);
     // Without times only the last one says something: its counters are since the connection began.
     if times == Times::Unknown {
         runs.drain(..runs.len().saturating_sub(1));
     }
-    let count = runs.len();
     let mut connections: Vec<ReportedConnection> = Vec::new();
     for socket in runs.into_iter().flat_map(|run| run.sockets) {
         let ends = format!("{} -> {}", socket.local, socket.peer);
@@ -43,61 +59,68 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
         }
     }
     connections.iter_mut().for_each(receive);
-    // The last reading of each.
-    let sockets = other.iter().flat_map(|run| &run.sockets);
-    let ends = |socket: &ss::Socket| format!("{} -> {}", socket.peer, socket.local);
-    let far: HashMap<String, &Reading> = sockets
-        .map(|socket| (ends(socket), &socket.reading))
-        .collect();
-    for known in &mut connections {
-        if let Some(there) = far.get(&known.ends) {
-            add_receiver(known, there);
-        }
-    }
-    if count == 1 {
-        notes.extend(connections.iter().map(since_begin));
-        let note = if is_once {
-            Some(format!("ss was run once: {LOOP} shows what limits now"))
-        } else {
-            of_times(times)
-        };
-        notes.extend(note);
-    } else {
-        notes.extend(of_times(times));
-    }
-    (connections, notes)
+    (connections, times)
 }
 
-/// Takes out the runs without a time, if two or more have one.
-fn without_time(runs: &mut Vec<SsSnapshot>) -> Vec<SsSnapshot> {
+/// Takes out the runs at the other host of a connection, and those of another loop than the one that
+/// prints times.
+fn of_other_host(runs: &mut Vec<SsSnapshot>) -> Vec<SsSnapshot> {
     let timed = runs.iter().filter(|run| run.at.is_some()).count();
-    if timed < 2 || timed == runs.len() {
-        return Vec::new();
-    }
-    let (kept, other) = std::mem::take(runs)
-        .into_iter()
-        .partition(|run| run.at.is_some());
+    let is_timed = timed >= 2;
+    let first = runs.first().map_or(&[][..], |run| &run.sockets);
+    let here: HashSet<(String, String)> = first
+        .iter()
+        .map(|socket| (socket.peer.clone(), socket.local.clone()))
+        .collect();
+    let is_far = |socket: &Socket| here.contains(&(socket.local.clone(), socket.peer.clone()));
+    let (kept, other) = std::mem::take(runs).into_iter().partition(|run| {
+        let is_of_loop = !is_timed || run.at.is_some();
+        is_of_loop && !run.sockets.iter().any(is_far)
+    });
     *runs = kept;
     other
 }
 
-/// Adds what the other host said last of a connection to each reading of its sender: data that waits to
-/// be read there.
-fn add_receiver(known: &mut ReportedConnection, there: &Reading) {
-    if there.unread.is_none_or(|bytes| bytes == Bytes::ZERO) {
-        return;
+impl ReportedConnection {
+    /// Adds what `ss` said at the other end of the connection: the sender's readings are explained.
+    fn add_other_end(&mut self, there: &Self) {
+        let is_sent = |connection: &Self| {
+            let first = connection.steps.first();
+            first.is_some_and(|(end, _)| *end == End::Sender)
+        };
+        match (is_sent(self), is_sent(there)) {
+            (true, false) => {
+                if let Some((_, reading)) = there.steps.last() {
+                    self.add_receiver(reading);
+                }
+            }
+            (false, true) => {
+                let here = std::mem::replace(&mut self.steps, there.steps.clone());
+                self.congestion.clone_from(&there.congestion);
+                if let Some((_, reading)) = here.last() {
+                    self.add_receiver(reading);
+                }
+            }
+            _ => {}
+        }
     }
-    let steps = std::mem::take(&mut known.steps);
-    known.steps = steps
-        .into_iter()
-        .flat_map(|(end, reading)| {
-            let receiver = Reading {
-                at: reading.at,
-                ..*there
-            };
-            [(End::Receiver, receiver), (end, reading)]
-        })
-        .collect();
+
+    /// Adds what the receiving host said last to each reading of the sender: data that waits to be
+    /// read there.
+    pub(super) fn add_receiver(&mut self, there: &Reading) {
+        let steps = std::mem::take(&mut self.steps);
+        self.steps = steps
+            .into_iter()
+            .flat_map(|(end, reading)| {
+                let receiver = Reading {
+                    at: reading.at,
+                    unread: there.unread,
+                    ..Reading::default()
+                };
+                [(End::Receiver, receiver), (end, reading)]
+            })
+            .collect();
+    }
 }
 
 /// Note on the time that a single reading explains.
@@ -105,7 +128,7 @@ fn since_begin(connection: &ReportedConnection) -> String {
     let ends = &connection.ends;
     let reading = connection
         .steps
-        .first()
+        .last()
         .map(|(end, reading)| (*end, reading));
     let busy = reading
         .and_then(|(_, reading)| reading.busy)
@@ -148,9 +171,9 @@ fn of_times(times: Times) -> Option<String> {
 }
 
 /// Notes on what holds at the moment of the last run.
-fn states(run: Option<&SsSnapshot>) -> Vec<String> {
+fn states(runs: &[SsSnapshot]) -> Vec<String> {
     let mut notes = Vec::new();
-    for socket in run.into_iter().flat_map(|run| &run.sockets) {
+    for socket in runs.last().into_iter().flat_map(|run| &run.sockets) {
         let ends = format!("{} -> {}", socket.local, socket.peer);
         if socket.timer == Some(ss::Timer::Persist) {
             notes.push(format!(

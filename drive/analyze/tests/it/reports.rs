@@ -2,7 +2,7 @@
 //!
 //! The causes expected are those that `gigatcp why` found in captures of the same runs.
 
-use gigatcp_analyze::reports::{Report, report};
+use gigatcp_analyze::reports::{Report, Statement, explain, report};
 
 fn file(name: &str) -> String {
     format!("{}/tests/reports/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -207,7 +207,8 @@ fn the_text_of_iperf_names_the_sender_first_and_datagrams_as_such() {
 #[test]
 fn the_text_of_iperf_e_has_an_rtt() {
     let diagnosis = &read("enhanced-iperf2.txt").connections[0].diagnosis.clone();
-    assert_eq!(diagnosis.min_rtt.as_micros(), 22_127);
+    // That of the setup (irtt) is the shortest.
+    assert_eq!(diagnosis.min_rtt.as_micros(), 20_636);
     assert_eq!(diagnosis.duration.as_millis(), 4000);
 }
 
@@ -397,10 +398,168 @@ fn seconds_without_data_are_an_outage_and_a_test_without_any_is_undelivered() {
     };
     let (some, none) = ("1.29 MBytes  10.8 Mbits/sec", "0.000 Bytes  0.000 bits/sec");
     let stalled = report(&text(&[some, none, none, none, some, some, some])).unwrap();
-    assert_eq!(primary(&stalled).0, "outage");
+    let answer = stalled.connections[0].diagnosis.answer();
+    assert_eq!(answer.cause.map(|cause| cause.id), Some("outage"));
+    assert_eq!(
+        (
+            answer.share.map(|share| (7.0 * share).round()),
+            answer.is_unsure
+        ),
+        (Some(3.0), false)
+    );
     let dead = report(&text(&[none; 10])).unwrap();
     assert_eq!(
         dead.failed.map(|failed| failed.outcome),
         Some("undelivered")
     );
+}
+
+/// Rows of `iperf3 -c` at one rate in KBytes a second, then those in `rows`, and the summary.
+fn iperf3_text(rows: &[(f64, u64, f64)], summary: &str) -> String {
+    let rows = rows.iter().enumerate().map(|(second, (kbytes, retransmits, cwnd))| {
+        format!(
+            "[  5]   {second}.00-{}.00   sec  {kbytes:.1} KBytes  {:.2} Mbits/sec  {retransmits:3}   {cwnd:.2} KBytes\n",
+            second + 1,
+            kbytes * 8.192 / 1000.0,
+        )
+    });
+    format!(
+        "$ iperf3 -c 198.51.100.2\nConnecting to host 198.51.100.2, port 5201\n\
+         [  5] local 192.0.2.1 port 40000 connected to 198.51.100.2 port 5201\n\
+         [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n{}{summary}",
+        rows.collect::<String>()
+    )
+}
+
+#[test]
+fn segments_of_full_size_that_never_arrive_are_a_black_hole_where_small_ones_do() {
+    let rows: Vec<_> = (0..8)
+        .map(|at| (if at == 0 { 76.4 } else { 0.0 }, 1, 1.41))
+        .collect();
+    let ended = "[ ID] Interval           Transfer     Bitrate         Retr\n\
+                 [  5]   0.00-8.00   sec  76.4 KBytes  78.2 Kbits/sec    8             sender\n\
+                 [  5]   0.00-8.15   sec  0.00 Bytes  0.00 bits/sec                  receiver\n";
+    let answer = |text: &str| report(text).unwrap().connections[0].diagnosis.answer();
+    // The receiver's sum arrived after seconds without data.
+    let sure = answer(&iperf3_text(&rows, ended));
+    assert_eq!(sure.cause.map(|cause| cause.id), Some("pmtu-black-hole"));
+    assert!(!sure.is_unsure);
+    let open = answer(&iperf3_text(&rows, ""));
+    let named = [open.cause, open.alternative].map(|cause| cause.map(|cause| cause.id));
+    assert_eq!(named, [Some("pmtu-black-hole"), Some("outage")]);
+    assert!(open.is_unsure);
+}
+
+#[test]
+fn one_stall_between_even_seconds_is_an_outage_with_the_parts_of_its_edges() {
+    let rows: Vec<_> = [
+        900.0, 900.0, 450.0, 0.0, 0.0, 600.0, 900.0, 900.0, 900.0, 900.0,
+    ]
+    .map(|kbytes| {
+        (
+            kbytes,
+            u64::from(kbytes < 900.0),
+            if kbytes > 0.0 { 200.0 } else { 1.41 },
+        )
+    })
+    .to_vec();
+    let diagnosis = &report(&iperf3_text(&rows, "")).unwrap().connections[0].diagnosis;
+    let answer = diagnosis.answer();
+    assert_eq!(answer.cause.map(|cause| cause.id), Some("outage"));
+    // Half a second of the third one, the two without data, and a third of the sixth one.
+    assert!(
+        (answer.share.unwrap() - 0.283).abs() < 0.01,
+        "{:?}",
+        answer.share
+    );
+    assert!(!answer.is_unsure);
+}
+
+/// A socket of `ss -ti` at 192.0.2.1, which sends, with these items.
+fn ss(items: &str) -> String {
+    format!(
+        "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n\
+         ESTAB 0      90000  192.0.2.1:40000 198.51.100.2:5201\n\t cubic wscale:7,7 rto:260 {items}\n"
+    )
+}
+
+#[test]
+fn what_ss_counts_explains_the_intervals_of_a_tester() {
+    let rows = [(1200.0, 0, 300.0); 10];
+    let text = iperf3_text(&rows, "");
+    let counters = "rtt:50.1/0.2 mss:1448 cwnd:200 bytes_sent:4500000 bytes_acked:4440000 \
+                    data_segs_out:3100 busy:3700ms rwnd_limited:3600ms(97.3%) unacked:42 \
+                    notsent:30000 minrtt:49.9 snd_wnd:61440";
+    let cause = |report: &Report| {
+        let answer = report.connections[0].diagnosis.answer();
+        (answer.cause.map(|cause| cause.id), answer.is_unsure)
+    };
+    assert!(cause(&report(&text).unwrap()).1, "rates alone");
+    let sure = (Some("receive-window-limited"), false);
+    let joined = report(&format!("{text}\n$ ss -ti\n{}", ss(counters))).unwrap();
+    assert_eq!((joined.connections.len(), cause(&joined)), (1, sure));
+    assert_eq!(joined.connections[0].diagnosis.duration.as_millis(), 10_000);
+    assert!(notes(&joined, "explained together"), "{:?}", joined.notes);
+    // The same in two files, whichever comes first.
+    let statements = [ss(counters), text].map(|text| Statement::read(&text).unwrap());
+    let reports = explain(statements.into());
+    assert!(reports[0].is_empty());
+    assert_eq!(cause(&reports[1]), sure);
+}
+
+#[test]
+fn data_that_waits_at_the_receiver_all_the_time_waits_for_its_reader() {
+    // Without times: those since the receiver last sent data.
+    let run = |second: u64| {
+        format!(
+            "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n\
+             ESTAB 80000  0      198.51.100.2:873 192.0.2.1:40000\n\t cubic wscale:7,7 rto:204 \
+             rtt:8.2/4.1 mss:1448 cwnd:10 bytes_received:{} data_segs_in:{} lastsnd:{} lastrcv:16 \
+             rcv_rtt:9 rcv_space:14480 rcv_ssthresh:90000\n",
+            500_000 * (second + 1),
+            350 * (second + 1),
+            1000 * second + 300,
+        )
+    };
+    let text: String = (0..6).map(run).collect();
+    let report = report(&text).unwrap();
+    assert_eq!(primary(&report).0, "slow-reader");
+    let diagnosis = &report.connections[0].diagnosis;
+    assert!(!diagnosis.is_unsure());
+    assert_eq!(diagnosis.duration.as_millis(), 5000);
+    assert_eq!(
+        report.connections[0].ends,
+        "192.0.2.1:40000 -> 198.51.100.2:873"
+    );
+}
+
+#[test]
+fn a_report_that_is_cut_off_is_read_up_to_its_last_whole_interval() {
+    let whole = std::fs::read_to_string(file("rwnd-iperf3.json")).unwrap();
+    let all = read("rwnd-iperf3.json").connections[0].diagnosis.duration;
+    let cut = &whole[..whole.len() / 2];
+    let report = report(&format!("$ iperf3 -c 198.51.100.2 -J\n{cut}")).unwrap();
+    assert!(
+        notes(&report, "up to its last whole interval"),
+        "{:?}",
+        report.notes
+    );
+    let diagnosis = &report.connections[0].diagnosis;
+    assert!(diagnosis.duration.as_millis() >= 2000 && diagnosis.duration < all);
+    assert_eq!(primary(&report).0, "receive-window-limited");
+}
+
+#[test]
+fn both_ends_of_a_test_in_one_text_are_one_connection() {
+    let client = iperf3_text(&[(1200.0, 0, 300.0); 6], "");
+    let server = "Server listening on 5201\nAccepted connection from 192.0.2.1, port 39998\n\
+                  [  5] local 198.51.100.2 port 5201 connected to 192.0.2.1 port 40000\n\
+                  [ ID] Interval           Transfer     Bitrate\n\
+                  [  5]   0.00-1.00   sec  1200 KBytes  9.83 Mbits/sec\n\
+                  [  5]   1.00-2.00   sec  1200 KBytes  9.83 Mbits/sec\n";
+    let report = report(&format!("{client}\n{server}")).unwrap();
+    assert_eq!(report.connections.len(), 1);
+    let connection = &report.connections[0];
+    assert_eq!(connection.ends, "192.0.2.1:40000 -> 198.51.100.2:5201");
+    assert_eq!(connection.diagnosis.duration.as_millis(), 6000);
 }

@@ -36,7 +36,7 @@ pub(super) use stored::diagnose;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use gigatcp_analyze::reports::Report;
+use gigatcp_analyze::reports::{self, Report};
 use gigatcp_analyze::{
     AnnotateError, Capture, Error, Note, NoteKind, Options, PairedDiagnosis, Source, annotate,
     diagnose_pairs,
@@ -596,16 +596,22 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
 /// A report and its file.
 type Named = (PathBuf, Report);
 
-/// Splits files into captures and reports of other tools.
+/// Splits files into captures and reports of other tools. What several texts say of one transfer is
+/// explained with that of the tester, and a text of which nothing else is left is not listed.
 fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure> {
-    let (mut captures, mut reports) = (Vec::new(), Vec::new());
+    let (mut captures, mut texts, mut statements) = (Vec::new(), Vec::new(), Vec::new());
     for file in files {
-        match reported::find(&file)? {
-            Some(report) => reports.push((file, report)),
+        match reported::read(&file)? {
+            Some(statement) => {
+                texts.push(file);
+                statements.push(statement);
+            }
             None => captures.push(file),
         }
     }
-    Ok((captures, reports))
+    let reports = texts.into_iter().zip(reports::explain(statements));
+    let reports = reports.filter(|(_, report)| !report.is_empty());
+    Ok((captures, reports.collect()))
 }
 
 /// Leaves the connections of a report that `--connection` names, or all.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use gigatcp_analyze::reports::{self, Report, Reported};
+use gigatcp_analyze::reports::{self, Report, Reported, Statement};
 use gigatcp_analyze::{MAX_TEXT, Source, is_text};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
@@ -17,9 +17,15 @@ use crate::failure::Failure;
 
 /// The report in a file or on standard input; `None` if it is something else.
 pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> {
+    let statement = read(path)?;
+    Ok(statement.and_then(|statement| reports::explain(vec![statement]).pop()))
+}
+
+/// What the programs of a text say, in a file or on standard input; `None` if it is something else.
+pub(super) fn read(path: &Path) -> Result<Option<Statement>, Failure> {
     if path.as_os_str() == "-" {
         let text = Source::text_of_standard_input()?;
-        return text.map_or(Ok(None), |bytes| report(path, &bytes));
+        return text.map_or(Ok(None), |bytes| statement(path, &bytes));
     }
     let is_small = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= MAX_TEXT);
     // A longer text is read as printed packets.
@@ -28,16 +34,16 @@ pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> 
     }
     let bytes =
         fs::read(path).map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
-    report(path, &bytes)
+    statement(path, &bytes)
 }
 
-fn report(path: &Path, bytes: &[u8]) -> Result<Option<Report>, Failure> {
-    let report = reports::report(&String::from_utf8_lossy(bytes));
+fn statement(path: &Path, bytes: &[u8]) -> Result<Option<Statement>, Failure> {
+    let statement = Statement::read(&String::from_utf8_lossy(bytes));
     match serde_json::from_slice::<Value>(bytes) {
-        Ok(document @ (Value::Object(_) | Value::Array(_))) if report.is_none() => {
+        Ok(document @ (Value::Object(_) | Value::Array(_))) if statement.is_none() => {
             Err(foreign(path, &document))
         }
-        _ => Ok(report),
+        _ => Ok(statement),
     }
 }
 
