@@ -317,6 +317,12 @@ impl Connection {
         if is_syn {
             from.count_no_window();
         } else {
+            if from.may_have_scale() && !from.has_window() {
+                let arrived = peer
+                    .position(packet.ack)
+                    .saturating_sub(peer.first_position());
+                from.note_window_after_syn(from.wnd, packet.wnd, arrived);
+            }
             from.count_window(wnd);
         }
         from.wnd = packet.wnd;

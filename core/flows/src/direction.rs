@@ -44,7 +44,7 @@ impl Seen {
     pub const QUIET: u16 = 8192;
     /// See `predicted.rs`.
     pub const STEADY: u16 = 16_384;
-    /// Options of the SYN were cut off; it may have offered more than was captured.
+    /// Options of the SYN were cut off, and a window scale may be among them.
     pub const CUT: u16 = 32_768;
 
     pub const fn has(self, bit: u16) -> bool {
@@ -73,6 +73,8 @@ pub(crate) struct Rare {
     pub unseen: u64,
     pub spurious_segments: u64,
     pub repair: LossRecovery,
+    /// Window scale that the first window after a SYN shows, if its own was cut off.
+    pub scale_after_syn: Option<u8>,
 }
 
 /// Options that one side offered in its SYN.
@@ -202,12 +204,46 @@ impl Direction {
         self.seen.set(Seen::SYN, true);
         self.seen.set(Seen::MSS, packet.mss.is_some());
         self.seen.set(Seen::SACK_PERMITTED, packet.sack_permitted);
-        self.seen
-            .set(Seen::WINDOW_SCALE, packet.window_scale.is_some());
         self.seen.set(Seen::TIMESTAMPS, packet.timestamps.is_some());
-        self.seen.set(Seen::CUT, !packet.has_all_options());
         self.mss = packet.mss.unwrap_or_default();
-        self.scale = packet.window_scale.unwrap_or_default().min(14);
+        let is_cut = packet.scale_is_cut;
+        self.seen.set(Seen::CUT, is_cut);
+        // A scale that the windows show stays.
+        if packet.window_scale.is_some() || !is_cut {
+            let has_scale = packet.window_scale.is_some();
+            self.seen.set(Seen::WINDOW_SCALE, has_scale);
+            self.scale = packet.window_scale.unwrap_or_default().min(14);
+        }
+    }
+
+    /// Compares the first window after a SYN whose options were cut off with that of the SYN, which is
+    /// not scaled (RFC 7323 section 2.2): it is about as large, less what arrived since, or has grown by
+    /// twice that.
+    #[cold]
+    pub(crate) fn note_window_after_syn(&mut self, syn: u16, wnd: u16, arrived: u64) {
+        let (syn, wnd) = (u64::from(syn), u64::from(wnd));
+        let least = syn.saturating_sub(arrived);
+        let is_alike = |scale: &u8| {
+            let slack = (syn / 32).max(1 << scale);
+            let wnd = wnd << scale;
+            wnd + slack >= least && wnd <= syn + 2 * arrived + slack
+        };
+        // More would fit two scales.
+        let is_early = arrived * 6 <= syn && wnd > 0;
+        let found = (0..=14).find(is_alike).filter(|_| is_early);
+        if found.is_some() {
+            self.rare().scale_after_syn = found;
+        }
+    }
+
+    /// Window scale that the first window after a SYN shows, if its own was cut off.
+    pub fn scale_after_syn(&self) -> Option<u8> {
+        self.rare.as_ref()?.scale_after_syn
+    }
+
+    /// Whether a window scale may be among the options of its SYN that were cut off.
+    pub(crate) const fn may_have_scale(&self) -> bool {
+        self.seen.has(Seen::CUT)
     }
 
     pub(crate) fn set_window_scale(&mut self, scale: u8) {
@@ -367,6 +403,11 @@ impl Direction {
             counts[left.trailing_zeros() as usize] += 1;
             left &= left - 1;
         }
+    }
+
+    /// Whether a packet other than a SYN advertised a window.
+    pub(crate) const fn has_window(&self) -> bool {
+        self.seen.has(Seen::WINDOW)
     }
 
     /// Records the window of a packet that is not counted yet.

@@ -48,16 +48,13 @@ pub struct Observed {
     pub window_scale: Option<u8>,
     /// SACK-permitted, of a SYN.
     pub sack_permitted: bool,
+    /// Whether a window scale may be among the options of a SYN that were not captured.
+    pub scale_is_cut: bool,
     /// Whether the packet came in fragments.
     pub fragmentation: Fragmentation,
 }
 
 impl Observed {
-    /// Whether the capture has all options.
-    pub const fn has_all_options(&self) -> bool {
-        self.uncaptured_len <= self.payload_len
-    }
-
     /// Reads the fields of a captured segment.
     #[inline]
     pub fn new(at: Instant, segment: &Captured<'_>) -> Self {
@@ -84,6 +81,7 @@ impl Observed {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            scale_is_cut: false,
             fragmentation: segment.fragmentation,
         };
         match segment.option_octets {
@@ -126,6 +124,7 @@ impl Observed {
             mss: options.mss,
             window_scale: options.window_scale,
             sack_permitted: options.sack_permitted,
+            scale_is_cut: false,
             fragmentation: Fragmentation::Whole,
         }
     }
@@ -139,6 +138,7 @@ impl Observed {
             self.mss = options.mss;
             self.window_scale = options.window_scale;
             self.sack_permitted = options.sack_permitted;
+            self.scale_is_cut = options.window_scale.is_none() && has_room_for_scale(segment);
         }
     }
 
@@ -147,4 +147,25 @@ impl Observed {
     pub const fn seq_len(&self) -> u32 {
         self.payload_len.saturating_add(self.flags.seq_len())
     }
+}
+
+/// Whether a window scale may be among the options that were not captured: those that were, with the one
+/// that the cut is in, leave room for it (RFC 7323 section 2.2: 3 octets).
+fn has_room_for_scale(segment: &Captured<'_>) -> bool {
+    const SCALE: usize = 3;
+    let captured = segment.option_octets;
+    let mut at = 0;
+    while let Some(kind) = captured.get(at) {
+        at += match *kind {
+            option_kind::END => return false,
+            option_kind::NO_OPERATION => 1,
+            option_kind::WINDOW_SCALE => return true,
+            _ => match captured.get(at + 1) {
+                // Of all but a window scale, only the kind was captured.
+                None => 2,
+                Some(len) => usize::from(*len).max(2),
+            },
+        };
+    }
+    segment.options_len() > captured.len() && at + SCALE <= segment.options_len()
 }

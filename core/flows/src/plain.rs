@@ -150,6 +150,7 @@ impl Packet for Plain<'_> {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            scale_is_cut: false,
             fragmentation: Fragmentation::Whole,
         }
     }

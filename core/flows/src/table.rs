@@ -151,7 +151,8 @@ impl FlowTable {
                 Connection::succeeding(pair, packet)
             }
         };
-        if !is_syn && let Some(scales) = self.window_scales.get(pair.ends()) {
+        // Those of a SYN replace them, unless they were cut off.
+        if let Some(scales) = self.window_scales.get(pair.ends()) {
             connection.set_window_scales(scales);
         }
         let index = match self.free.pop() {

@@ -66,6 +66,7 @@ impl Conversation {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            scale_is_cut: false,
             uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         });

@@ -4,7 +4,9 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{self as flows, Endpoint, FlowTable, Packet, Side, Verdict, WindowScales};
+use gigatcp_flows::{
+    self as flows, Endpoint, FlowTable, Packet, Scaling, Side, Verdict, WindowScales,
+};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 use gigatcp_wire::link::CapturedIcmpError;
@@ -348,17 +350,20 @@ impl Watcher {
         })
     }
 
-    /// The window scales of a connection without a SYN, if the side that sent more filled the
+    /// The window scales of a connection without a SYN, or whose SYNs were cut off, if the side that sent more filled the
     /// windows of the other so often that their scale shows: its ends, and the scale of the windows
     /// that each advertises. The windows of that side limit nothing here, and get the same scale.
     #[must_use]
     pub fn shown_window_scales(&self, index: usize) -> Option<([Endpoint; 2], [u8; 2])> {
         let connection = self.table.connection(index)?;
-        let view = &self.slot(index)?.sender_views[data_sender(connection) as usize];
-        let scale = view.as_ref()?.shown_scale()?;
-        let has_syn = |side| connection.direction(side).options().is_some();
-        let is_without = !Side::BOTH.into_iter().any(has_syn);
-        is_without.then(|| (Side::BOTH.map(|side| connection.endpoint(side)), [scale; 2]))
+        let sender = data_sender(connection);
+        let view = &self.slot(index)?.sender_views[sender as usize];
+        let after_syn = |side| connection.direction(side).scale_after_syn();
+        let shown = || view.as_ref()?.shown_scale();
+        let scale = after_syn(sender.other()).or_else(shown)?;
+        let scales = Side::BOTH.map(|side| after_syn(side).unwrap_or(scale));
+        let is_unknown = connection.scaling() == Scaling::Unknown;
+        is_unknown.then(|| (Side::BOTH.map(|side| connection.endpoint(side)), scales))
     }
 
     fn slot(&self, index: usize) -> Option<&Followed> {

@@ -66,6 +66,7 @@ fn packet(from: Side, at_us: i64, index: u32) -> Observed {
         mss: None,
         window_scale: None,
         sack_permitted: false,
+        scale_is_cut: false,
         uncaptured_len: 0,
         fragmentation: Fragmentation::Whole,
     }

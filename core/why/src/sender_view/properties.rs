@@ -327,6 +327,7 @@ fn zero_window_of_unknown_scale_is_closed_until_its_update_has_arrived() {
     for packet in &mut all.packets[..2] {
         packet.options_len = 20;
         packet.uncaptured_len = 12;
+        packet.scale_is_cut = true;
         packet.window_scale = None;
     }
     all.say(100_000, CLIENT, 1, 1, MSS);
@@ -346,6 +347,7 @@ fn windows_whose_scale_was_cut_off_or_not_seen_are_unknown() {
         for packet in &mut all.packets[..2] {
             packet.options_len = 20;
             packet.uncaptured_len = 12;
+            packet.scale_is_cut = true;
             packet.window_scale = None;
         }
         if is_missing {

@@ -59,6 +59,7 @@ fn packet() -> impl Strategy<Value = (u64, bool, Observed)> {
                     mss: is_syn.then_some(1000),
                     window_scale: is_syn.then_some(2),
                     sack_permitted: is_syn,
+                    scale_is_cut: false,
                     uncaptured_len: 0,
                     fragmentation: Fragmentation::Whole,
                 };
@@ -237,6 +238,7 @@ impl Conversation {
                 mss: is_syn.then_some(1000),
                 window_scale: is_syn.then_some(3),
                 sack_permitted: is_syn,
+                scale_is_cut: false,
                 uncaptured_len: 0,
                 fragmentation: Fragmentation::Whole,
             },

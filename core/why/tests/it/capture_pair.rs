@@ -44,6 +44,7 @@ fn packet(at_us: u64, from: Side, seq: u32, ack: u32, len: u32) -> Observed {
         mss: None,
         window_scale: None,
         sack_permitted: false,
+        scale_is_cut: false,
         uncaptured_len: 0,
         fragmentation: Fragmentation::Whole,
     }

@@ -56,6 +56,7 @@ impl Path {
             mss: is_syn.then_some(1460),
             window_scale: is_syn.then_some(12),
             sack_permitted: is_syn,
+            scale_is_cut: false,
             uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         }

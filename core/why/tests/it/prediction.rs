@@ -54,6 +54,7 @@ impl Transfer {
             mss: is_syn.then_some(FULL as u16),
             window_scale: is_syn.then_some(7),
             sack_permitted: false,
+            scale_is_cut: false,
             uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         });

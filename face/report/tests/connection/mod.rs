@@ -61,6 +61,7 @@ impl Told {
             mss: is_syn.then_some(1_460),
             window_scale: is_syn.then_some(7),
             sack_permitted: is_syn,
+            scale_is_cut: false,
             uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         });

@@ -454,6 +454,7 @@ fn anything() -> impl Strategy<Value = Observed> {
             mss,
             window_scale,
             sack_permitted: true,
+            scale_is_cut: false,
             uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         }

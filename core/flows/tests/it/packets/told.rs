@@ -132,6 +132,7 @@ impl Capture {
             mss: is_syn.then_some(1460),
             window_scale: is_syn.then_some(7),
             sack_permitted: is_syn,
+            scale_is_cut: false,
             uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         }
