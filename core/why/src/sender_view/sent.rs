@@ -241,9 +241,11 @@ impl SenderView {
         if let Some(first) = &mut self.resets.first {
             first.latest_data = Some(packet.at);
         }
-        self.mss = self
-            .mss
-            .max(wire_segment(shown.connection, self.side, packet));
+        let segment = wire_segment(shown.connection, self.side, packet);
+        if segment > self.mss {
+            // What was full before is not.
+            (self.mss, self.unacked_full) = (segment, None);
+        }
         // After a smaller one was tried, several of that size may be in one packet.
         let is_full =
             octets >= self.mss && (!self.has_resent_part || octets.is_multiple_of(self.mss.max(1)));
