@@ -439,19 +439,24 @@ fn standing(m: &Measures<'_>, index: usize) -> Option<Duration> {
 /// Whether a connection took no longer than slow start does from an initial window of 10 segments,
 /// with two RTTs for the handshake and the last ACK, and half of that again for hosts.
 fn is_slow_start(m: &Measures<'_>, delivered: u64) -> bool {
-    /// Initial window (RFC 6928), segments.
-    const INITIAL: u64 = 10;
     let took = m.duration.saturating_sub(trailing_idle(m));
     // A FIN alone is no transfer.
     let payload = delivered.saturating_sub(u64::from(m.data().has_fin()));
-    let is_clean = m.data().retransmitted_segments() == 0 && payload > 0 && !m.base.is_zero();
+    let is_clean = m.data().retransmitted_segments() == 0 && payload > 0;
+    is_clean && takes_slow_start(delivered, m.mss(), m.base, took)
+}
+
+/// Whether a new connection takes that time to deliver so much, and few rounds.
+pub(crate) fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration) -> bool {
+    /// Initial window (RFC 6928), segments.
+    const INITIAL: u64 = 10;
     let mut rounds = 2;
-    let mut window = INITIAL * m.mss().max(1);
+    let mut window = INITIAL * mss.max(1);
     let mut left = delivered;
     while left > 0 {
         left = left.saturating_sub(window);
         window *= 2;
         rounds += 1;
     }
-    is_clean && rounds <= 8 && took <= m.base * rounds * 3 / 2
+    !rtt.is_zero() && rounds <= 8 && took <= rtt * rounds * 3 / 2
 }

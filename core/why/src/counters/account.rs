@@ -599,7 +599,11 @@ impl Slice {
         let over = |whole: Option<f64>| Some(flight? / whole.filter(|whole| *whole > 0.0)?);
         let cwnd = to.cwnd().map(octets);
         let window = to.snd_wnd.map(octets);
-        let is_closed = to.snd_wnd.map(|window| truth(window == Bytes::ZERO));
+        // Less than a segment is offered only by a receiver whose buffer is full (RFC 9293 section
+        // 3.8.6.2.2).
+        let is_waiting = to.notsent > Some(Bytes::ZERO);
+        let least = to.smss.filter(|_| is_waiting).unwrap_or(Bytes::new(1));
+        let is_closed = to.snd_wnd.map(|window| truth(window < least));
         self.zero_window.add(is_closed, time);
         let pacing = to.pacing_rate.map(bytes_per_second);
         let cap = to.max_pacing_rate.map(bytes_per_second);
@@ -627,6 +631,7 @@ impl Slice {
         let fill = queued.zip(to.sndbuf.map(octets));
         self.buffer_fill
             .add(fill.map(|(octets, room)| octets / room), time);
+        self.rest_held.add(to.holds_rest().map(truth), time);
         let idle = difference(from, to, |reading| reading.app_idle.map(Duration::as_nanos));
         self.app_idle
             .add(idle.map(|idle| idle as f64 / 1e9 / time), time);

@@ -186,7 +186,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "application-limited",
         needs: None,
-        conditions: &[NOT_WINDOW, NOT_BUFFER, NOTHING_TO_SEND],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOTHING_TO_SEND, REST_NOT_HELD],
         explain: |c| {
             let requested = c.requested_rate();
             let figure = requested
@@ -207,6 +207,24 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
                 ])],
                 fix: fix.into(),
             }
+        },
+    },
+    // Nagle's algorithm: less than a segment waits for an ACK that the receiver delays.
+    CounterCause {
+        id: "delayed-ack-stall",
+        needs: Some(RestHeld),
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, REST_HELD],
+        explain: |c| Explanation {
+            figure: None,
+            finding: format!(
+                "Less than a segment waited for the ACK of the one before for {}, although cwnd and window had room (Nagle's algorithm).",
+                c.time()
+            ),
+            evidence: vec![clauses([
+                c.percent(RestHeld, "of the readings had a rest that waited"),
+                c.rate_text("delivered"),
+            ])],
+            fix: "TCP_NODELAY at the sender, or one write in place of two for each message".into(),
         },
     },
     // cwnd is below what the path carries and grows: nothing else limits.

@@ -271,6 +271,21 @@ pub(super) const NOTHING_TO_SEND: Condition = Condition {
     },
 };
 
+/// What an application writes at a rate of its own waits as well, and loses nothing: it does so where the
+/// peer answers each message.
+pub(super) const REST_HELD: Condition = Condition {
+    name: "less than a segment waited for an ACK, in an exchange of messages",
+    holds: |f, _| match f.value(F::Answers) {
+        Some(0.0) => Some(false),
+        _ => f.high(F::RestHeld, [0.1, 0.3]).flatten(),
+    },
+};
+
+pub(super) const REST_NOT_HELD: Condition = Condition {
+    name: "no rest of a message waited for an ACK",
+    holds: |f, wait| Some(wait != Wait::Rest || (REST_HELD.holds)(f, wait) != Some(true)),
+};
+
 pub(super) const CWND_USED: Condition = Condition {
     name: "data in flight filled cwnd",
     holds: |f, _| f.high(F::CwndFill, [0.25, 0.6]).flatten(),

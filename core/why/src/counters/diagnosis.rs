@@ -21,6 +21,7 @@ use crate::account::{DECIDED, MIN_PROBABILITY, Span, most};
 use crate::capture_point::CapturePoint;
 use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
+use crate::facts::takes_slow_start;
 use crate::limits::{Limit, Quantities};
 use crate::measures::{Capacity, CapacitySource, rate};
 use crate::next_limit::NextLimit;
@@ -278,7 +279,7 @@ impl CounterAccount {
             capacity,
             bottleneck: None,
             min_rtt: self.min_rtt.unwrap_or_default(),
-            outcome: Outcome::Limited,
+            outcome: self.outcome(&m),
             next,
             limits: next.map(Limit::of_counters).into_iter().collect(),
             quantities: self.quantities(&m),
@@ -297,6 +298,20 @@ impl CounterAccount {
             "a diagnosis agrees with itself"
         );
         Some(diagnosis)
+    }
+
+    /// Whether a tester's transfer was over as soon as a new connection's is.
+    fn outcome(&self, m: &Measures) -> Outcome {
+        let reading = self.last(End::Sender);
+        let smss = reading.and_then(|reading| reading.smss).unwrap_or_default();
+        let rtt = self.min_rtt.unwrap_or_default();
+        let took = Duration::from_secs_f64(m.time);
+        let is_clean = m.retransmitted == 0 && m.delivered > 0 && self.is_coarse();
+        if is_clean && takes_slow_start(m.delivered, smss.as_u64(), rtt, took) {
+            Outcome::SlowStart
+        } else {
+            Outcome::Limited
+        }
     }
 
     fn verdict(

@@ -51,6 +51,7 @@ features! {
     IdleShare [0.05, 0.2, 0.6] "Share of the slice with nothing unsent or in flight."
     AppLimited [0.2, 0.8] "Share of the slice in which the delivery rate was limited by the application."
     NothingUnsent [0.3, 0.6, 0.9] "Share of the slice in which nothing written was unsent."
+    RestHeld [0.1, 0.3] "Share of the slice in which less than a segment waited for an ACK, although cwnd and window had room."
     Answers [0.0, 1.0] "Whether the peer sent data as well."
     AppIdle [0.02, 0.1, 0.3, 0.6] "Share of the slice in which the application says that it had nothing to send."
     CwndFill [0.3, 0.5, 0.8, 0.97] "Flight over cwnd."
@@ -69,7 +70,7 @@ features! {
     Local [0.02, 0.1, 0.3, 0.6, 0.9] "Memory of packets in the local queue over that of all unacknowledged data."
     LossRate [1e-05, 0.001, 0.01, 0.03, 0.1] "Share of the segments of the connection that were retransmitted."
     LossHere [0.0, 0.001, 0.01, 0.05] "Share of the segments around the slice that were retransmitted."
-    LossTime [0.3, 1.0] "Share of the time for which losses would keep a sender below a window of 64 KiB, if no RTT is known."
+    LossTime [0.3, 1.0] "Share of the time for which losses would keep a sender below a window of 64 KiB, if no slice has an RTT."
     LossLaw [0.05, 0.2, 0.6, 1.5] "Delivery rate over what the square-root law allows at the connection's loss rate."
     LossQueue [0.2, 0.5, 0.7, 0.95] "Median of added RTT before losses, over the largest added RTT."
     LossQueueMs [0.3, 1.0, 5.0, 20.0] "Median of added RTT before losses, ms."
@@ -347,17 +348,20 @@ impl Measures {
         over(Some(slice.sound_rate()), Some(law))
     }
 
-    /// Share of the time for which losses would keep a sender below a window of 64 KiB, if nothing but
-    /// that window gave its rate: half of it is won back at a segment in an RTT, and the RTT is the window
-    /// over the rate. Only if no RTT is known, which tells more. Losses in an interval are one event.
+    /// Share of the time for which losses would keep a sender below a window of 64 KiB: half of it is won
+    /// back at a segment in an RTT. If no RTT is known, it is that of a sender to which nothing but that
+    /// window gives its rate. Only without the RTTs of the slices, which tell more. Losses in an interval
+    /// are one event.
     fn loss_time(&self, account: &CounterAccount) -> Option<f64> {
         const WINDOW: f64 = 65_536.0;
         let smss = account.last(End::Sender)?.smss?.as_u64() as f64;
-        let slices = account.slices.iter();
-        let events = slices.filter(|slice| slice.retransmitted > 0).count() as f64;
-        let is_unknown = self.min_rtt.is_none() && self.knows_losses && self.delivered > 0;
-        let rtt = WINDOW * self.time / self.delivered as f64;
-        is_unknown.then(|| events * WINDOW / (2.0 * smss) * rtt / self.time)
+        let slices = || account.slices.iter();
+        let events = slices().filter(|slice| slice.retransmitted > 0).count() as f64;
+        let is_unknown = slices().all(|slice| slice.rtt.value().is_none());
+        let window_rtt = WINDOW * self.time / (self.delivered as f64).max(1.0);
+        let rtt = self.min_rtt.unwrap_or(window_rtt);
+        let is_counted = is_unknown && self.knows_losses && self.delivered > 0;
+        is_counted.then(|| events * WINDOW / (2.0 * smss) * rtt / self.time)
     }
 
     /// Features of losses and marks of the connection, and of the slices around this one.
@@ -411,8 +415,9 @@ fn over(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
 }
 
 /// Features of the data that the application provides.
-fn application(slice: &Slice) -> [Valued; 5] {
+fn application(slice: &Slice) -> [Valued; 6] {
     [
+        (F::RestHeld, slice.rest_held.value()),
         (F::IdleShare, Some(slice.share(Wait::Idle))),
         (F::AppLimited, slice.app_limited.value()),
         (F::NothingUnsent, slice.nothing_unsent.value()),

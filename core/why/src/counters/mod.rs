@@ -60,8 +60,8 @@
 //! | `weights.rs`, `score.rs` | the probability of the causes that remain |
 //! | `diagnosis.rs`, `explain.rs` | the result: times and text |
 //!
-//! Out of scope: exchanges of requests and responses (their waits are the application's), delayed
-//! ACKs, black holes of the path MTU. Their counters look like those of other causes.
+//! Out of scope: exchanges of requests and responses (their waits are the application's). Their counters
+//! look like those of other causes.
 
 mod account;
 mod causes;

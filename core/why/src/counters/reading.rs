@@ -196,6 +196,18 @@ impl Reading {
         reading
     }
 
+    /// Whether Nagle's algorithm holds data back (RFC 896): less than a segment is unsent while some is
+    /// in flight, although cwnd and window have room. `None` if that is not counted.
+    pub(super) fn holds_rest(&self) -> Option<bool> {
+        let (unsent, smss) = (self.notsent?, self.smss?);
+        let flight = self.flight_size()?;
+        let needed = flight + unsent;
+        let has_room =
+            needed + needed <= self.cwnd()? && self.snd_wnd.is_none_or(|wnd| needed <= wnd);
+        let is_rest = unsent > Bytes::ZERO && unsent < smss;
+        Some(is_rest && flight > Bytes::ZERO && has_room)
+    }
+
     /// Returns the known words with the kernel's numbers, for JSON.
     pub fn words(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
         let known = WORDS.iter().enumerate();

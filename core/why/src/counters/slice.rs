@@ -137,6 +137,8 @@ slice! {
         pacing_still
         /// Whether all written data was sent.
         nothing_unsent
+        /// Whether less than a segment waited for an ACK (Nagle's algorithm).
+        rest_held
         /// Whether the last delivery rate was limited by the application.
         app_limited
         /// Whether cwnd is below the slow-start threshold.

@@ -9,7 +9,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::reading::Reading;
 
@@ -190,7 +190,12 @@ pub fn looks(text: &str) -> Vec<SsSnapshot> {
         }
     }
     runs.end_socket();
-    runs.all
+    let mut all = runs.all;
+    let mut sockets = all.iter().flat_map(|run| &run.sockets);
+    let prints_windows = sockets.any(|socket| socket.reading.snd_wnd.is_some());
+    let sockets = all.iter_mut().flat_map(|run| &mut run.sockets);
+    sockets.for_each(|socket| socket.close_window(prints_windows));
+    all
 }
 
 /// Runs of `ss` while they are read.
@@ -404,14 +409,18 @@ impl Socket {
                 None => {}
             }
         }
-        self.close_window();
     }
 
-    /// Sets the window to zero if the persist timer runs. It runs only while the peer's window has no
-    /// room and nothing is in flight.
-    fn close_window(&mut self) {
-        let is_out = self.reading.unacked.is_some_and(|segments| segments > 0);
-        if self.timer == Some(Timer::Persist) && !is_out {
+    /// Sets the window to zero if the persist timer runs, which it does only while the peer's window has
+    /// no room and nothing is in flight. An `ss` that prints windows omits one of zero: data that is not
+    /// sent although nothing is in flight waits for it.
+    fn close_window(&mut self, prints_windows: bool) {
+        let reading = &self.reading;
+        let is_out = reading.unacked.is_some_and(|segments| segments > 0);
+        let is_waiting = reading.notsent > Some(Bytes::ZERO)
+            && reading.rwnd_limited > Some(Duration::ZERO)
+            && reading.snd_wnd.is_none();
+        if !is_out && (self.timer == Some(Timer::Persist) || prints_windows && is_waiting) {
             self.put("tcpi_snd_wnd", 0.0);
         }
     }

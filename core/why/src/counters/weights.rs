@@ -329,6 +329,12 @@ pub const WEIGHTS: &[Weights] = &[
             (F::NotReading, &[0.02, 0.1]),
         ],
     },
+    // Not fitted: its condition decides.
+    Weights {
+        card: "delayed-ack-stall",
+        waits: &[(Wait::Rest, 6.0)],
+        rows: &[(F::RestHeld, &[0.0, 0.0])],
+    },
     Weights {
         card: "cwnd-growth-limited",
         waits: &[(Wait::Idle, -3.82), (Wait::Stalled, -2.36), (Wait::Rest, -1.33)],

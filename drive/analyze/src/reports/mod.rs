@@ -11,6 +11,7 @@
 //! | `datagrams.rs` | UDP tests of iperf |
 //! | `failed.rs` | errors of programs whose connection failed |
 //! | `parallel.rs` | streams of a test that share a full link |
+//! | `ping.rs` | the RTT that `ping` shows |
 //! | `sockets.rs` | output of `ss -tin`, once or repeated, which `gigatcp-why` reads |
 //! | `transfer.rs` | what a tester and `ss` show of one transfer, joined |
 //!
@@ -26,10 +27,12 @@ mod iperf_text;
 mod lines;
 mod nuttcp;
 mod parallel;
+mod ping;
 mod sockets;
 mod transfer;
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading, ss};
@@ -107,6 +110,21 @@ impl ReportedConnection {
             reads_at_once: false,
             has_small_passed: false,
             shares_full_link: false,
+        }
+    }
+
+    /// Sets the minimum RTT of readings without one to what a ping of its remote host showed, or of
+    /// any host if its ends are not named.
+    fn add_rtt(&mut self, pings: &[(IpAddr, Duration)]) {
+        let ends = transfer::ends(&self.ends);
+        let is_named = |host: &IpAddr| ends.contains(&format!("{host}:"));
+        let is_known = |host: &IpAddr| !ends.contains(':') || is_named(host);
+        let mut known = pings.iter().filter(|(host, _)| is_known(host));
+        let Some((_, rtt)) = known.next() else {
+            return;
+        };
+        for (_, reading) in &mut self.steps {
+            reading.min_rtt = reading.min_rtt.or(Some(*rtt));
         }
     }
 
@@ -204,6 +222,9 @@ impl Statement {
                 add("nuttcp", part);
             }
         }
+        let pings = ping::read(text);
+        let connections = parts.iter_mut().flat_map(|part| &mut part.connections);
+        connections.for_each(|connection| connection.add_rtt(&pings));
         if failed.is_none() && parts.first().is_some_and(|part| part.source == "ss") {
             failed = FailedConnection::in_ss(text);
         }
@@ -352,7 +373,8 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
     // Waiting for the peer shows in few packets too.
     let primary = diagnosis.primary();
     let is_waiting = primary.is_some_and(|first| first.cause.shows_in_few_packets);
-    if packets < MIN_DATA_PACKETS && !is_waiting {
+    let is_limited = diagnosis.outcome == Outcome::Limited;
+    if packets < MIN_DATA_PACKETS && !is_waiting && is_limited {
         diagnosis.outcome = Outcome::TooShort { packets };
     }
     (diagnosis.delivered.as_u64() > 0).then_some(Reported {

@@ -563,3 +563,79 @@ fn both_ends_of_a_test_in_one_text_are_one_connection() {
     assert_eq!(connection.ends, "192.0.2.1:40000 -> 198.51.100.2:5201");
     assert_eq!(connection.diagnosis.duration.as_millis(), 6000);
 }
+
+/// Six runs of `ss` half a second apart at the sender of `ss()`, with the items of each.
+fn ss_loop(items: impl Fn(u64) -> String) -> String {
+    let run = |run: u64| {
+        format!(
+            "12:00:{:02}.{}\n{}",
+            run / 2,
+            5 * (run % 2),
+            ss(&items(run))
+        )
+    };
+    (0..6).map(run).collect()
+}
+
+#[test]
+fn rests_of_messages_that_wait_for_an_ack_are_nagles() {
+    let items = |run: u64, received: u64| {
+        format!(
+            "rtt:15.2/1.8 mss:1448 cwnd:10 bytes_sent:{} bytes_acked:{} bytes_received:{received} \
+             data_segs_out:{} busy:{}ms unacked:2 notsent:992 minrtt:12 snd_wnd:112128",
+            41_000 * run + 1500,
+            41_000 * run,
+            50 * run,
+            490 * (run + 1),
+        )
+    };
+    let answered = report(&ss_loop(|run| items(run, 3000 * run))).unwrap();
+    assert_eq!(primary(&answered).0, "delayed-ack-stall");
+    assert!(!answered.connections[0].diagnosis.is_unsure());
+    // An application that writes at its own rate loses nothing by it.
+    let streamed = report(&ss_loop(|run| items(run, 0))).unwrap();
+    assert_ne!(primary(&streamed).0, "delayed-ack-stall");
+}
+
+#[test]
+fn window_that_closes_is_the_readers_although_ss_omits_a_zero() {
+    let items = |run: u64, window: &str| {
+        format!(
+            "rtt:73/24 mss:1448 cwnd:60 bytes_sent:{0} bytes_acked:{0} data_segs_out:{1} \
+             busy:{2}ms rwnd_limited:{3}ms(94.0%) notsent:400000 minrtt:43{window}",
+            40_000 * run + 20_000,
+            30 * run + 20,
+            500 * (run + 1),
+            470 * (run + 1),
+        )
+    };
+    let closes = |run: u64| items(run, if run == 3 { " snd_wnd:1152" } else { "" });
+    let closed = report(&ss_loop(closes)).unwrap();
+    assert_eq!(primary(&closed).0, "slow-reader");
+    assert!(!closed.connections[0].diagnosis.is_unsure());
+    // An older ss prints no windows at all.
+    let unknown = report(&ss_loop(|run| items(run, ""))).unwrap();
+    assert_ne!(primary(&unknown).0, "slow-reader");
+}
+
+#[test]
+fn transfer_that_is_over_in_a_few_rtts_of_ping_was_limited_by_nothing() {
+    let ping = "PING 198.51.100.2 (198.51.100.2) 56(84) bytes of data.\n\
+                rtt min/avg/max/mdev = 204.2/204.6/205.0/0.2 ms\n";
+    let row = "[  5]   0.00-0.90   sec   317 KBytes  2.89 Mbits/sec    0    600 KBytes\n";
+    let text = iperf3_text(&[], row);
+    let outcome = |text: &str| {
+        report(text).unwrap().connections[0]
+            .diagnosis
+            .outcome
+            .name()
+    };
+    assert_eq!(outcome(&format!("{ping}{text}")), "slow-start");
+    // At another RTT, or another host's, it was slow.
+    assert_ne!(
+        outcome(&format!("{}{text}", ping.replace("204.2/", "4.2/"))),
+        "slow-start"
+    );
+    let other = ping.replace("198.51.100.2", "198.51.100.20");
+    assert_ne!(outcome(&format!("{other}{text}")), "slow-start");
+}
