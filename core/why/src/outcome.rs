@@ -4,6 +4,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use gigatcp_flows::Direction;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 
@@ -30,6 +31,11 @@ pub enum Outcome {
         /// Retransmitted segments.
         segments: u64,
     },
+    /// Nearly all that the sender sent, by its sequence numbers, never passed here or was acknowledged.
+    NeverArrived {
+        /// Bytes that did not.
+        bytes: Bytes,
+    },
     /// All packets have the same time: there is no rate.
     NoTime,
     /// As fast as a new connection can be: the initial window, doubled each RTT.
@@ -51,6 +57,9 @@ impl Outcome {
         }
         if m.duration <= m.resolution {
             return Self::NoTime;
+        }
+        if let Some(bytes) = never_arrived(m) {
+            return Self::NeverArrived { bytes };
         }
         let idle = trailing_idle(m);
         let took = m.duration.saturating_sub(idle);
@@ -80,7 +89,7 @@ impl Outcome {
             Self::Limited => "limited",
             Self::OneDirection => "one-direction",
             Self::TooShort { .. } => "too-short",
-            Self::Undelivered { .. } => "undelivered",
+            Self::Undelivered { .. } | Self::NeverArrived { .. } => "undelivered",
             Self::NoTime => "no-time",
             Self::SlowStart => "slow-start",
             Self::Idle { .. } => "idle",
@@ -101,7 +110,11 @@ impl Outcome {
     pub const fn is_unsure(self) -> bool {
         matches!(
             self,
-            Self::OneDirection | Self::TooShort { .. } | Self::Undelivered { .. } | Self::NoTime
+            Self::OneDirection
+                | Self::TooShort { .. }
+                | Self::Undelivered { .. }
+                | Self::NeverArrived { .. }
+                | Self::NoTime
         )
     }
 
@@ -123,6 +136,12 @@ impl Outcome {
                  and large packets (ping -M do -s 1400).",
                 counted(segments, "segment"),
             ),
+            Self::NeverArrived { bytes } => format!(
+                "Unsure: a path that fails, or one that drops packets of this size, before this \
+                 capture: by its sequence numbers the sender sent {} that never arrived. A capture \
+                 at the sender may decide.",
+                human_bytes(bytes),
+            ),
             Self::NoTime => format!(
                 "Unsure: all packets have the same time, so {bytes} have no rate; capture with a \
                  finer clock."
@@ -135,6 +154,22 @@ impl Outcome {
             ),
         })
     }
+}
+
+/// Bytes of a side that never passed here and were never acknowledged, by the sequence number of a later
+/// packet, if they are five times what arrived, and two segments or more.
+fn never_arrived(m: &Measures<'_>) -> Option<Bytes> {
+    let missing = |side: &Direction| {
+        let arrived = side.unique_bytes();
+        let sent = side
+            .stream_length()
+            .saturating_sub(u64::from(side.has_syn()));
+        let bytes = sent.saturating_sub(arrived);
+        let is_most = bytes >= arrived * 5 && bytes >= 2 * m.mss().max(536);
+        let is_acked = side.acked_unseen_bytes() > 0;
+        (is_most && !is_acked).then_some(Bytes::new(bytes))
+    };
+    [m.data(), m.receiver()].into_iter().find_map(missing)
 }
 
 /// Whether it ends with a request: the peer sent nothing, and neither side closed. What comes after
@@ -177,4 +212,32 @@ fn waits(m: &Measures<'_>, account: &Account) -> bool {
         && account
             .most()
             .is_some_and(|index| CAUSES[index].shows_in_few_packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_flows::Side::{Client, Server};
+    use gigatcp_wire::Flags;
+
+    use super::*;
+    use crate::conversation::Conversation;
+
+    #[test]
+    fn bytes_that_only_sequence_numbers_show_never_arrived() {
+        let of = |later: u32, acked: u32| {
+            let mut all = Conversation::opened(20, 40_000);
+            all.say(50_000, Client, 1, 1, 37);
+            all.say(50_020, Server, 1, 38, 0);
+            all.say(8_000_000, Server, 1, acked, 0).flags = Flags::ACK | Flags::FIN;
+            all.say(8_040_000, Client, later, 2, 0);
+            let diagnosis = all.watched().diagnose(0).expect("37 bytes");
+            (diagnosis.outcome, diagnosis.is_unsure())
+        };
+        let bytes = Bytes::new(15_891);
+        let lost = (Outcome::NeverArrived { bytes }, true);
+        assert_eq!(of(15_929, 38), lost);
+        assert_ne!(of(38, 38), lost);
+        // Acknowledged: the capture missed it.
+        assert_ne!(of(15_929, 15_929), lost);
+    }
 }

@@ -142,7 +142,8 @@ impl Connections {
     /// Returns the connections that carried data, in the order of their first packets.
     pub fn with_data(&self) -> Vec<usize> {
         let all = 0..self.len();
-        all.filter(|index| self.data_bytes(*index) > 0).collect()
+        let has_data = |index: &usize| self.connection(*index).is_some_and(carried_data);
+        all.filter(has_data).collect()
     }
 
     /// Returns what became of a connection that carried no data; `None` if it carried some.
@@ -179,8 +180,22 @@ impl Connections {
     }
 }
 
-/// Returns the unique bytes of a connection, in the direction that has more.
+fn carried_data(connection: &Connection) -> bool {
+    let mut sides = Side::BOTH.iter();
+    sides.any(|side| connection.direction(*side).unique_bytes() > 0)
+}
+
+/// Returns the unique bytes of a connection, in the direction that has more. A window or so that never
+/// passed here counts as well, if a later packet shows that it was sent and nobody acknowledged it: where
+/// all is lost, what arrives is less than another connection's control messages.
 pub(crate) fn data_bytes(connection: &Connection) -> u64 {
-    let of = |side| connection.direction(side).unique_bytes();
+    /// More is a damaged sequence number.
+    const MAX_MISSING: u64 = 1 << 20;
+    let of = |side| {
+        let side = connection.direction(side);
+        let (unique, sent) = (side.unique_bytes(), side.stream_length());
+        let is_lost = side.acked_unseen_bytes() == 0 && sent.saturating_sub(unique) <= MAX_MISSING;
+        if is_lost { unique.max(sent) } else { unique }
+    };
     of(Side::Client).max(of(Side::Server))
 }
