@@ -77,6 +77,9 @@ pub(crate) struct Rare {
     pub scale_after_syn: Option<u8>,
 }
 
+/// Maximum difference of identifications of packets of one burst.
+const MAX_PASSED: u16 = 31;
+
 /// Options that one side offered in its SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -147,7 +150,9 @@ pub struct Direction {
     /// Duplicate acknowledgments since SND.UNA moved.
     pub(crate) duplicates: u32,
     pub(crate) wnd: u16,
+    /// The latest identification, and those before it that were seen: bit 1 is the one before.
     pub(crate) ident: u16,
+    seen_idents: u32,
     pub(crate) seen: Seen,
     /// Shift of its windows.
     pub(crate) shift: u8,
@@ -368,6 +373,32 @@ impl Direction {
         }
     }
 
+    /// Records the identification of a packet, and its sequence number if it is the latest one. Hosts
+    /// count their packets up, though RFC 6864 does not ask for that.
+    #[inline(always)]
+    pub(crate) fn note_ident(&mut self, ident: u16, seq: u32) {
+        let ahead = ident.wrapping_sub(self.ident);
+        if ahead == 1 {
+            self.seen_idents = self.seen_idents << 1 | 1;
+        } else if let passed @ 1..=MAX_PASSED = self.ident.wrapping_sub(ident)
+            && ident != 0
+        {
+            self.seen_idents |= 1 << passed;
+            return;
+        } else {
+            let kept = self.seen_idents.checked_shl(ahead.into()).unwrap_or(0);
+            self.seen_idents = kept | 1;
+        }
+        (self.ident, self.last_seq) = (ident, seq);
+    }
+
+    /// Whether a packet with this identification passed shortly before the latest one.
+    pub(crate) const fn has_seen_ident(&self, ident: u16) -> bool {
+        let passed = self.ident.wrapping_sub(ident);
+        let is_near = ident != 0 && passed >= 1 && passed <= MAX_PASSED;
+        is_near && self.seen_idents >> passed & 1 == 1
+    }
+
     /// Counts what every packet counts for; its payload is not in SND.NXT yet.
     pub(crate) fn count(&mut self, packet: &PacketSummary, wire_segments: u64) {
         if self.packets() > 0 {
@@ -376,8 +407,7 @@ impl Direction {
         }
         self.last_at = packet.at;
         self.extra_segments += wire_segments - 1;
-        self.ident = packet.ident;
-        self.last_seq = packet.seq.as_u32();
+        self.note_ident(packet.ident, packet.seq.as_u32());
         self.non_payload = self.non_payload.wrapping_sub(packet.payload_len.into());
         if packet.payload_len == 0 {
             self.bare_packets += 1;

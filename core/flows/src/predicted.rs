@@ -157,8 +157,7 @@ impl Direction {
             self.change_window(wnd);
         }
         self.wnd = packet.wnd;
-        self.ident = packet.ident;
-        self.last_seq = packet.seq.as_u32();
+        self.note_ident(packet.ident, packet.seq.as_u32());
         if let Some(stamps) = packet.timestamps {
             self.ts_val = stamps.val;
         }

@@ -70,6 +70,9 @@ fn is_captured_twice(
     (start, end): (u64, u64),
 ) -> bool {
     const BEFORE_ANY_TIMER: Duration = Duration::from_millis(1);
+    if is_earlier_packet(data, packet, (start, end)) {
+        return true;
+    }
     let is_same =
         packet.ident == data.ident && packet.seq.as_u32() == data.last_seq && data.packets() > 0;
     if !is_same || packet.seq_len() == 0 {
@@ -82,6 +85,17 @@ fn is_captured_twice(
         || end == data.next
             && packet.payload_len != 1
             && packet.at.saturating_since(data.last_at) < BEFORE_ANY_TIMER
+}
+
+/// Whether data came again in the packet that it came in before, as at the mirror port of a switch that
+/// passes the copies of a burst later: a retransmission has a later identification.
+fn is_earlier_packet(data: &Direction, packet: &Observed, (start, end): (u64, u64)) -> bool {
+    const SOON: Duration = Duration::from_millis(20);
+    data.has_seen_ident(packet.ident)
+        && packet.payload_len > 1
+        && end <= data.next
+        && packet.at.saturating_since(data.last_at) < SOON
+        && !data.has_gap(start, end)
 }
 
 /// Whether a pure ACK carries nothing beyond the previous ones. Some hosts number them anyway, so

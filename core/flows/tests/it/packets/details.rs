@@ -233,3 +233,22 @@ fn a_reset_that_answers_a_syn_gives_a_round_trip() {
         0
     );
 }
+
+#[test]
+fn copies_of_a_burst_that_pass_later_are_no_retransmissions() {
+    let mut capture = Capture::open(9);
+    let numbered = |place: u32, ident: u16| Said {
+        ident,
+        ..data(place)
+    };
+    for place in 0..4 {
+        let sent = numbered(place, 100 + place as u16);
+        assert_eq!(capture.say(2000 + u64::from(place), sent), []);
+    }
+    for (at, place) in [(2010, 2), (2011, 0), (2012, 3), (2013, 1)] {
+        let copy = numbered(place, 100 + place as u16);
+        assert_eq!(capture.say(at, copy), [Kind::CapturedTwice], "{place}");
+    }
+    // In a packet that the sender made later it is sent again.
+    assert_ne!(capture.say(2020, numbered(1, 104)), [Kind::CapturedTwice]);
+}
