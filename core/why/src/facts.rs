@@ -446,7 +446,7 @@ fn is_slow_start(m: &Measures<'_>, delivered: u64) -> bool {
     is_clean && takes_slow_start(delivered, m.mss(), m.base, took)
 }
 
-/// Whether a new connection takes that time to deliver so much, and few rounds.
+/// Whether a new connection takes that time to deliver these bytes, in few rounds.
 pub(crate) fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration) -> bool {
     /// Initial window (RFC 6928), segments.
     const INITIAL: u64 = 10;

@@ -186,7 +186,7 @@ fn carried_data(connection: &Connection) -> bool {
 }
 
 /// Returns the unique bytes of a connection, in the direction that has more. A window or so that never
-/// passed here counts as well, if a later packet shows that it was sent and nobody acknowledged it: where
+/// passed here counts as well, if a later packet shows that it was sent and it was never acknowledged: where
 /// all is lost, what arrives is less than another connection's control messages.
 pub(crate) fn data_bytes(connection: &Connection) -> u64 {
     /// More is a damaged sequence number.

@@ -652,7 +652,7 @@ impl Slice {
     }
 }
 
-/// Time since the first of the segments that are sent again and again: the last time, and the timeouts
+/// Time since the first of the segments that are retransmitted: the last time, and the timeouts
 /// before it, each twice the one before. Before that, nothing may have been sent.
 fn silence(reading: &Reading) -> Duration {
     let unheard = reading.last_ack_recv.unwrap_or_default();

@@ -460,7 +460,7 @@ pub(super) const FULL_SIZE_PASSED: Condition = Condition {
     },
 };
 
-/// Of a transfer that ends in a stall, nobody knows whether the path or the other host went away.
+/// Of a transfer that ends in a stall, it is not known whether the path or the other host went away.
 pub(super) const PASSED_AGAIN: Condition = Condition {
     name: "data passed again after it",
     holds: |f, _| (f.value(F::StallLast) != Some(1.0)).then_some(true),

@@ -88,7 +88,7 @@ impl Account {
                 if !time.is_zero() {
                     // cwnd grows in the first interval of several.
                     let has_grown = index > 0 || account.is_total;
-                    // What waits all the time waits for its reader, whoever sends.
+                    // What waits all the time waits for its reader, not for the sender.
                     let is_behind = slice.unread.value() >= Some(BEHIND);
                     let decided = match wait {
                         Wait::Rest if m.is_full_path && has_grown => Some("path-saturated"),

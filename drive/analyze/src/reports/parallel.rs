@@ -19,7 +19,7 @@ const VARIED: f64 = 0.03;
 const ANTICORRELATED: f64 = 0.35;
 const STEADY: f64 = 0.1;
 
-/// Maximum share of segments sent again: a policer keeps the sum as well, and drops more.
+/// Maximum share of segments retransmitted: a policer keeps the sum as well, and drops more.
 const LOST: f64 = 0.01;
 
 /// Whether these streams of one test filled the link that they share.
@@ -68,7 +68,7 @@ impl ReportedConnection {
         steps.windows(2).filter_map(rate).collect()
     }
 
-    /// Segments sent again over those delivered; zero if they are not counted.
+    /// Segments retransmitted over those delivered; zero if they are not counted.
     fn lost(&self) -> f64 {
         let last = self.steps.last().map(|(_, reading)| reading);
         let lost = last.and_then(|last| last.total_retrans).unwrap_or(0);
