@@ -8,7 +8,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use super::host::{CardLosses, HostReading, HostUse};
 use super::host_summary::HostSummary;
 use super::loss::{LossEvent, Losses};
-use super::reading::{Reading, place};
+use super::reading::Reading;
 use super::slice::{Slice, WAITS, Wait};
 
 /// Default maximum number of slices.
@@ -16,24 +16,6 @@ const SLICES: usize = 128;
 
 /// Bit of `tcpi_options`: both ends scale windows (`TCPI_OPT_WSCALE`).
 pub(super) const WSCALE: u64 = 4;
-
-/// Words that count since the connection began.
-const TOTALS: [&str; 14] = [
-    "tcpi_busy_time",
-    "tcpi_rwnd_limited",
-    "tcpi_sndbuf_limited",
-    "tcpi_bytes_acked",
-    "tcpi_bytes_sent",
-    "tcpi_bytes_received",
-    "tcpi_segs_out",
-    "tcpi_data_segs_out",
-    "tcpi_delivered",
-    "tcpi_delivered_ce",
-    "tcpi_total_retrans",
-    "tcpi_total_rto",
-    "tcpi_dsack_dups",
-    "tcpi_reord_seen",
-];
 
 /// Minimum length of a slice.
 const GRAIN: Duration = Duration::from_millis(100);
@@ -269,51 +251,6 @@ impl CounterAccount {
         }
     }
 
-    /// Adds the only reading of a sender. Its counters are since the connection began; the time
-    /// explained is that in which data was unsent or in flight, which they measure. What holds at the
-    /// moment of the reading stands for that time, except for its end if the timer expired again and
-    /// again there. Returns whether there was such time.
-    pub fn on_total(&mut self, reading: &Reading) -> bool {
-        let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {
-            return false;
-        };
-        let mut begin = Reading::default();
-        let mut end = Reading {
-            at: begin.at + busy,
-            smss: reading.smss,
-            options: reading.options,
-            snd_wnd: reading.snd_wnd,
-            rtt: reading.rtt,
-            cwnd_segments: reading.cwnd_segments,
-            unacked: reading.unacked,
-            notsent: reading.notsent,
-            app_limited: reading.app_limited,
-            delivery_rate: reading.delivery_rate,
-            ..begin
-        };
-        for place in TOTALS.into_iter().filter_map(place) {
-            if let Some(number) = reading.number(place) {
-                begin.set(place, 0);
-                end.set(place, number);
-            }
-        }
-        self.bound(End::Sender, reading);
-        self.on_reading(End::Sender, &begin);
-        let silence = silence(reading).min(busy);
-        if reading.backoff >= Some(2) && reading.unacked > Some(0) {
-            let before = Reading {
-                at: end.at - silence,
-                busy: Some(busy - silence),
-                ..end
-            };
-            self.on_reading(End::Sender, &before);
-            end.backoff = reading.backoff;
-        }
-        self.on_reading(End::Sender, &end);
-        self.is_total = true;
-        true
-    }
-
     /// Whether the sender's rwnd-limited and sndbuf-limited times are unknown. Reports of testers
     /// lack them.
     pub(super) fn is_coarse(&self) -> bool {
@@ -366,7 +303,7 @@ impl CounterAccount {
         HostSummary::between(first, last, host.card.as_ref())
     }
 
-    fn bound(&mut self, end: End, reading: &Reading) {
+    pub(super) fn bound(&mut self, end: End, reading: &Reading) {
         let sent = [reading.min_rtt, reading.rtt].into_iter().flatten().min();
         match end {
             // That of the receiver is an estimate, until the sender tells its own.
@@ -650,17 +587,6 @@ impl Slice {
         let room = (room.as_u64() as f64).max(1.0);
         self.unread.add(unread.map(|unread| unread / room), time);
     }
-}
-
-/// Time since the first of the segments that are retransmitted: the last time, and the timeouts
-/// before it, each twice the one before. Before that, nothing may have been sent.
-fn silence(reading: &Reading) -> Duration {
-    let unheard = reading.last_ack_recv.unwrap_or_default();
-    let (Some(sent), Some(rto)) = (reading.last_data_sent, reading.rto) else {
-        return unheard;
-    };
-    let doublings = reading.backoff.unwrap_or(0).min(16);
-    unheard.min(sent + rto.saturating_sub(rto / (1 << doublings)))
 }
 
 /// Returns the fraction of the flight that has arrived without its ACKs. The receiver's reading

@@ -54,6 +54,7 @@
 //! |---|---|
 //! | `reading.rs`, `host.rs`, `ss.rs` | inputs |
 //! | `account.rs`, `slice.rs`, `loss.rs` | converts readings to slices of time and loss events |
+//! | `total.rs` | a single reading, with counters since the connection began |
 //! | `host_summary.rs` | a host from its first reading to its last one |
 //! | `features.rs`, `held_window.rs`, `full_path.rs` | quantities of a slice; a window found by Little's law; a full path |
 //! | `causes.rs`, `conditions.rs` | each cause, and what must be the case for it |
@@ -79,6 +80,7 @@ mod reading;
 mod score;
 mod slice;
 pub mod ss;
+mod total;
 pub mod weights;
 
 pub use account::{CounterAccount, End, Limits};

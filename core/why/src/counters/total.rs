@@ -1,0 +1,82 @@
+//! A single reading of a sender: its counters are since the connection began.
+
+use gigatcp_units::Duration;
+
+use super::account::{CounterAccount, End};
+use super::reading::{Reading, place};
+
+/// Words that count since the connection began.
+const TOTALS: [&str; 14] = [
+    "tcpi_busy_time",
+    "tcpi_rwnd_limited",
+    "tcpi_sndbuf_limited",
+    "tcpi_bytes_acked",
+    "tcpi_bytes_sent",
+    "tcpi_bytes_received",
+    "tcpi_segs_out",
+    "tcpi_data_segs_out",
+    "tcpi_delivered",
+    "tcpi_delivered_ce",
+    "tcpi_total_retrans",
+    "tcpi_total_rto",
+    "tcpi_dsack_dups",
+    "tcpi_reord_seen",
+];
+
+impl CounterAccount {
+    /// Adds the only reading of a sender. Its counters are since the connection began; the time
+    /// explained is that in which data was unsent or in flight, which they measure. What holds at the
+    /// moment of the reading stands for that time, except for its end if the timer expired again and
+    /// again there. Returns whether there was such time.
+    pub fn on_total(&mut self, reading: &Reading) -> bool {
+        let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {
+            return false;
+        };
+        let mut begin = Reading::default();
+        let mut end = Reading {
+            at: begin.at + busy,
+            smss: reading.smss,
+            options: reading.options,
+            snd_wnd: reading.snd_wnd,
+            rtt: reading.rtt,
+            cwnd_segments: reading.cwnd_segments,
+            unacked: reading.unacked,
+            notsent: reading.notsent,
+            app_limited: reading.app_limited,
+            delivery_rate: reading.delivery_rate,
+            ..begin
+        };
+        for place in TOTALS.into_iter().filter_map(place) {
+            if let Some(number) = reading.number(place) {
+                begin.set(place, 0);
+                end.set(place, number);
+            }
+        }
+        self.bound(End::Sender, reading);
+        self.on_reading(End::Sender, &begin);
+        let silence = silence(reading).min(busy);
+        if reading.backoff >= Some(2) && reading.unacked > Some(0) {
+            let before = Reading {
+                at: end.at - silence,
+                busy: Some(busy - silence),
+                ..end
+            };
+            self.on_reading(End::Sender, &before);
+            end.backoff = reading.backoff;
+        }
+        self.on_reading(End::Sender, &end);
+        self.is_total = true;
+        true
+    }
+}
+
+/// Time since the first of the segments that are retransmitted: the last time, and the timeouts
+/// before it, each twice the one before. Before that, nothing may have been sent.
+fn silence(reading: &Reading) -> Duration {
+    let unheard = reading.last_ack_recv.unwrap_or_default();
+    let (Some(sent), Some(rto)) = (reading.last_data_sent, reading.rto) else {
+        return unheard;
+    };
+    let doublings = reading.backoff.unwrap_or(0).min(16);
+    unheard.min(sent + rto.saturating_sub(rto / (1 << doublings)))
+}
