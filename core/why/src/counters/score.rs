@@ -77,6 +77,9 @@ const MEASURED: [Wait; 4] = [Wait::Idle, Wait::Window, Wait::Buffer, Wait::Stall
 /// counters, which leave few open.
 const OPEN: f64 = 1.0;
 
+/// Nats against a cause of losses if retransmissions are not counted. Not fitted.
+const UNCOUNTED: f64 = 1.0;
+
 /// Returns the probability of every entry in a wait of a slice. Empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let places = places(features);
@@ -86,7 +89,9 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
         let support = Support::of(entry.conditions, features, wait);
         let score = score((entry, weights), (features, &places), wait);
         let open = open(entry.conditions, features, wait).count();
-        let doubt = if is_coarse { OPEN * open as f64 } else { 0.0 };
+        let is_uncounted = entry.cause().is_loss && features.value(Feature::LossRate).is_none();
+        let uncounted = if is_uncounted { UNCOUNTED } else { 0.0 };
+        let doubt = if is_coarse { OPEN * open as f64 } else { 0.0 } + uncounted;
         score
             .filter(|_| support != Support::Refuted)
             .map(|score| (score - doubt, support))
