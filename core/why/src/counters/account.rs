@@ -110,6 +110,8 @@ pub struct CounterAccount {
     pub(super) has_small_passed: bool,
     /// Whether other connections show that the path which they share was full.
     pub(super) has_full_path: bool,
+    /// Whether RTT and cwnd of the readings are those of one moment.
+    pub(super) is_snapshot: bool,
 }
 
 impl Default for CounterAccount {
@@ -150,6 +152,7 @@ impl CounterAccount {
             reads_at_once: false,
             has_small_passed: false,
             has_full_path: false,
+            is_snapshot: false,
         }
     }
 
@@ -179,6 +182,11 @@ impl CounterAccount {
     /// Says that other connections show that the path which they share was full.
     pub const fn set_full_path(&mut self) {
         self.has_full_path = true;
+    }
+
+    /// Says that RTT and cwnd of the readings are those of one moment of the transfer.
+    pub const fn set_snapshot(&mut self) {
+        self.is_snapshot = true;
     }
 
     /// Sets the settings of the hosts, which determine the fix.

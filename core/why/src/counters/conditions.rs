@@ -342,7 +342,12 @@ pub(super) const PATH_FULL: Condition = Condition {
             // Without an RTT, losses may have any cause. A report shows them for whole seconds, so
             // a queue has to show.
             _ if queue.is_none() => None,
-            _ if f.value(F::Coarse) == Some(1.0) => queue.flatten(),
+            _ if [F::Coarse, F::Snapshot]
+                .map(|of| f.value(of))
+                .contains(&Some(1.0)) =>
+            {
+                queue.flatten()
+            }
             _ if f.value(F::Model) == Some(1.0) => any([queue, loss]).filter(|is| *is),
             _ => any([queue, loss]),
         }

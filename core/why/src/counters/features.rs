@@ -41,6 +41,7 @@ macro_rules! features {
 features! {
     WindowShare [0.1, 0.5, 0.9] "Share of the slice limited by the receive window."
     Coarse [0.0, 1.0] "Whether the times limited by window and buffer are unknown."
+    Snapshot [0.0, 1.0] "Whether RTT and cwnd are those of one moment of the transfer."
     WindowFill [0.5, 0.75, 0.9, 1.0] "Flight over the advertised window."
     WindowLow [0.1, 0.3, 0.6, 0.8, 1.0] "Advertised window over the largest before."
     DefaultWindow [0.0, 1.0] "Whether the largest window is the default maximum of a system."
@@ -271,7 +272,7 @@ impl Measures {
     }
 
     /// Features of the receive window and the send buffer.
-    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 15] {
+    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 16] {
         let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
         let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
         let knows_window = account.max_window > Bytes::ZERO;
@@ -284,6 +285,7 @@ impl Measures {
         let max_queue = most(account.max_send_queue);
         [
             (F::Coarse, truth(account.is_coarse())),
+            (F::Snapshot, truth(account.is_snapshot)),
             (F::Closed, self.closed),
             (F::Opposed, truth(account.is_opposed)),
             (F::WindowShare, counted(slice.share(Wait::Window))),

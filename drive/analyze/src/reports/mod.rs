@@ -95,6 +95,8 @@ struct ReportedConnection {
     reads_at_once: bool,
     /// Whether the hosts exchanged small packets while no data passed, as at the end of iperf3.
     has_small_passed: bool,
+    /// Whether RTT and cwnd are those of one run of `ss`.
+    is_snapshot: bool,
     /// Whether other streams of the test show that the link which they share was full.
     shares_full_link: bool,
 }
@@ -109,6 +111,7 @@ impl ReportedConnection {
             sets_buffers: false,
             reads_at_once: false,
             has_small_passed: false,
+            is_snapshot: false,
             shares_full_link: false,
         }
     }
@@ -336,6 +339,9 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
     }
     if connection.has_small_passed {
         account.set_small_passed();
+    }
+    if connection.is_snapshot {
+        account.set_snapshot();
     }
     if connection.shares_full_link {
         account.set_full_path();

@@ -96,6 +96,7 @@ fn add(tester: &mut ReportedConnection, sockets: ReportedConnection) {
             return;
         }
         add_counters(&mut tester.steps, &last);
+        tester.is_snapshot = true;
     }
     if unread.is_some() {
         tester.add_receiver(&Reading {
