@@ -25,6 +25,7 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use crate::causes::{CAUSES, Cause, place};
 use crate::measures::{Measures, quartile, rate, ratio};
 use crate::next_limit::{NextLimit, path_rate, window_rate};
+use crate::round::Round;
 
 /// A limit of a connection.
 #[derive(Clone, Debug)]
@@ -71,6 +72,8 @@ pub struct Quantities {
     pub window_grows: bool,
     /// Maximum bytes in flight.
     pub flight: Bytes,
+    /// Mean of the bytes that an ACK acknowledges.
+    pub ack: Bytes,
     /// Retransmitted segments that were not proven spurious.
     pub lost: u64,
     /// Of these, those of bursts that random loss does not explain.
@@ -131,6 +134,7 @@ impl Quantities {
             .rounds
             .iter()
             .map(|round| round.again - round.spurious.min(round.again));
+        let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
         Self {
             mss: Bytes::new(m.mss()),
             headers: m.headers(),
@@ -143,6 +147,7 @@ impl Quantities {
                 .map(Bytes::new),
             window_grows: window_rate(m).is_none(),
             flight: Bytes::new(m.sending.flight_max),
+            ack: Bytes::new(sum(|round| round.acked) / sum(|round| round.acks).max(1)),
             lost: lost.sum(),
             flooded: flooded(m),
             loss_events: m.sender_view.episodes.count,

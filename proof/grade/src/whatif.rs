@@ -10,7 +10,7 @@ use gigatcp_analyze::{Options, Source};
 use gigatcp_run::whatif::{Certainty, Prediction, Transfer, engine};
 
 use crate::draw::Draw;
-use crate::worlds::{Base, Draft, GradedWorld, Paths, Value, first_draw};
+use crate::worlds::{Base, Draft, GradedWorld, Paths, Table, Value, first_draw};
 
 /// Maximum relative error of a correct prediction.
 pub const TOLERANCE: f64 = 0.10;
@@ -29,6 +29,9 @@ const MAX_LEVERS: usize = 12;
 /// Bounds of the transfer size: every change that is drawn is run.
 const MIN_BYTES: f64 = 300e3;
 const MAX_BYTES: f64 = 6e6;
+
+/// Time in seconds beyond which a transfer is not waited for.
+const LONGEST: f64 = 100.0;
 
 /// Causes that the connections of one host share. Simulated connections have a host each: what they
 /// bring together is not the answer to the question.
@@ -50,8 +53,13 @@ pub struct Graded {
 impl Graded {
     /// Returns whether the change alters goodput by more than the tolerance.
     fn matters(&self) -> bool {
-        (self.truth_bps / self.before_bps.max(1.0) - 1.0).abs() > TOLERANCE
+        relative(self.truth_bps, self.before_bps) > TOLERANCE
     }
+}
+
+/// Relative difference of two rates; none between two that are zero.
+fn relative(bps: f64, of: f64) -> f64 {
+    (bps - of).abs() / of.max(1.0)
 }
 
 impl fmt::Display for Graded {
@@ -200,7 +208,7 @@ fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f
         let lever = lever(&mut draw, transfer);
         let changed = transfer.edited(|draft, _| (lever.edit)(draft));
         let truth = goodput(&changed)?;
-        let matters = (truth / before_bps.max(1.0) - 1.0).abs() > TOLERANCE;
+        let matters = relative(truth, before_bps) > TOLERANCE;
         last = Some((lever, truth));
         if matters {
             break;
@@ -214,6 +222,27 @@ fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f
 fn goodput(world: &GradedWorld) -> Result<f64, String> {
     let count = world.draft.flows[0].number("count").unwrap_or(1.0) as usize;
     Ok(engine::measure(world.config()?, count).unwrap_or(0.0))
+}
+
+/// The world with a flow of another host that starts after the transfer. A simulation ends as its last
+/// byte is read: without that flow the capture would lack the ACKs of the last flight.
+fn whole(transfer: &GradedWorld, bps: f64) -> GradedWorld {
+    let bytes = transfer.draft.flows[0].number("bytes").unwrap_or(0.0);
+    let took = bytes * 8.0 / bps.max(1.0);
+    if bps <= 0.0 || took > LONGEST {
+        return transfer.clone();
+    }
+    transfer.edited(|draft, _| {
+        let mut later = Table::default();
+        later
+            .set("name", Value::Word("later".into()))
+            .set(
+                "start",
+                Value::seconds(took + 3.0 * transfer.base.rtt + 0.5),
+            )
+            .set("bytes", Value::Bytes(1));
+        draft.flows.push(later);
+    })
 }
 
 /// Captures the world of this cause and seed, predicts a change, and runs it.
@@ -231,7 +260,7 @@ pub fn graded(cause: &str, seed: u64, paths: Paths) -> Result<Graded, String> {
     });
     let before_bps = goodput(&transfer)?;
     let (lever, truth_bps) = drawn(&transfer, seed, before_bps)?;
-    let [capture, _, _] = transfer.captures()?;
+    let [capture, _, _] = whole(&transfer, before_bps).captures()?;
     let source = Source::bytes("capture", capture);
     let read = Transfer::read(&source, &Options::default(), None);
     let verdicts = read
@@ -312,7 +341,7 @@ impl Count {
         let [low, high] = predicted.interval_bps;
         match predicted.certainty {
             Certainty::Number | Certainty::Range => {
-                let error = (predicted.goodput_bps / one.truth_bps - 1.0).abs();
+                let error = relative(predicted.goodput_bps, one.truth_bps);
                 self.points += 1;
                 self.near += u64::from(error <= TOLERANCE);
                 self.within += u64::from(error <= WIDE_TOLERANCE);

@@ -141,16 +141,19 @@ const MIN_LOSSES: f64 = 5.0;
 const MIN_ACTIVE: f64 = 0.01;
 
 /// Causes of a full window.
-const WINDOW: &[&str] = &["receive-window-limited", "no-window-scaling"];
+pub(crate) const WINDOW: &[&str] = &["receive-window-limited", "no-window-scaling"];
 
 /// Causes of time in which nothing is sent, whatever the windows and buffers are.
-const STOPPED: &[&str] = &["outage", "rto-backoff", "connection-setup"];
+pub(crate) const STOPPED: &[&str] = &["outage", "rto-backoff", "connection-setup"];
 
 /// The cause of a full send buffer.
 const SEND_BUFFER: &str = "send-buffer-limited";
 
 /// The cause of an application that pauses.
 const PAUSES: &str = "application-limited";
+
+/// The cause of a receiver that waits for more segments before its ACK.
+pub(crate) const STALLS: &str = "delayed-ack-stall";
 
 /// Causes whose limits follow from the transfer.
 const LAWS: &[&str] = &[
@@ -180,6 +183,15 @@ const HOST: &[&str] = &[
     "server-think-time",
 ];
 
+/// Those of them that may be the CPU's time for each packet.
+const PER_PACKET: &[&str] = &[
+    "application-limited",
+    "local-queue",
+    "sender-cpu-limited",
+    "receiver-cpu-limited",
+    "slow-reader",
+];
+
 /// Minimum share of the time of a cause that may be the limit instead of the first one.
 const DOUBTED: f64 = 0.2;
 
@@ -198,6 +210,12 @@ pub struct Model {
     pub rtt: f64,
     /// Share of the time in which something could be sent.
     pub active: f64,
+    /// Share of the time that the cause with most time took.
+    pub share: f64,
+    /// Loss events.
+    pub loss_events: f64,
+    /// Mean of the bytes that an ACK acknowledges.
+    pub ack: f64,
     /// Payload of a full segment.
     pub mss: f64,
     /// Bytes of its headers.
@@ -251,6 +269,18 @@ fn share(diagnosis: &Diagnosis, ids: &[&str]) -> f64 {
         .sum()
 }
 
+/// Share of the time of the cause with most time, and of those that hold a transfer in the same way.
+fn share_of_first(diagnosis: &Diagnosis, first: &'static str) -> f64 {
+    let is_rate = HOST.contains(&first) || first == SEND_BUFFER;
+    if WINDOW.contains(&first) {
+        share(diagnosis, WINDOW)
+    } else if is_rate {
+        share(diagnosis, HOST) + share(diagnosis, &[SEND_BUFFER])
+    } else {
+        share(diagnosis, &[first])
+    }
+}
+
 /// Rates of a host among which `why` is unsure: they space packets alike.
 fn doubted(diagnosis: &Diagnosis) -> Vec<&'static str> {
     let is_meant = |id: &&str| HOST.contains(id) || *id == SEND_BUFFER;
@@ -264,6 +294,11 @@ fn doubted(diagnosis: &Diagnosis) -> Vec<&'static str> {
     ids.dedup();
     let is_doubted = diagnosis.is_unsure() && first.as_ref().is_some_and(is_meant);
     ids.retain(|_| is_doubted);
+    // A receiver waits for more segments than the sender's buffer allows.
+    if first == Some(STALLS) {
+        ids.extend([STALLS, SEND_BUFFER]);
+        ids.dedup();
+    }
     ids
 }
 
@@ -412,6 +447,9 @@ impl Model {
             base,
             rtt: q.rtt.as_secs_f64().max(base),
             active: (1.0 - share(diagnosis, STOPPED)).max(MIN_ACTIVE),
+            share: share_of_first(diagnosis, first),
+            loss_events: q.loss_events as f64,
+            ack: (q.ack.as_u64() as f64).max(mss),
             mss,
             headers: q.headers as f64,
             behind_policer: losses.is_policed.then(|| behind_policer(diagnosis)),
@@ -647,14 +685,37 @@ impl Model {
     }
 
     fn set_mss(&mut self, mss: f64) {
-        if !self.is_queue_known {
-            // Routers limit queues by packets.
-            let factor = (mss / self.mss).max(1.0);
-            self.queue = self.queue.times(factor);
+        // Routers limit queues by packets or by bytes.
+        let factor = mss / self.mss;
+        self.queue = Estimate {
+            low: self.queue.low * factor.min(1.0),
+            mid: self.queue.mid * factor.sqrt(),
+            high: self.queue.high * factor.max(1.0),
+        };
+        // Nothing tells a host whose CPU takes its time for each packet from a program that does.
+        if self.may_cost_per_packet()
+            && let Some((_, held)) = &mut self.host
+        {
+            held.low *= factor.min(1.0);
+            held.high *= factor.max(1.0);
         }
         let wire = |mss: f64| mss / (mss + self.headers + FRAME);
         self.path = self.path.times(wire(mss) / wire(self.mss));
+        // A full segment is sent or none: at most one less than the window has room for.
+        let whole = |bytes: f64| (bytes / mss).floor().max(1.0) * mss;
+        if self.window.low.is_finite() {
+            let Estimate { low, mid, .. } = self.window;
+            self.window.low = whole(low).min(low);
+            self.window.mid = mid.midpoint(whole(mid).min(mid));
+        }
+        self.ack *= mss / self.mss;
         self.mss = mss;
+    }
+
+    /// Whether the rate of a host may be that of its CPU for each packet.
+    pub fn may_cost_per_packet(&self) -> bool {
+        self.host
+            .is_some_and(|(cause, _)| PER_PACKET.contains(&cause))
     }
 
     /// Share of a receive buffer that full segments fill.

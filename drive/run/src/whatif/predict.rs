@@ -11,7 +11,7 @@ use gigatcp_units::Duration;
 
 use super::change::Change;
 use super::engine::{self, Draw};
-use super::model::{Estimate, LimitedRate, Model, SHORT};
+use super::model::{Estimate, LimitedRate, Model, SHORT, STALLS, STOPPED, WINDOW};
 use super::transfer::Transfer;
 
 /// Certainty of a prediction.
@@ -69,6 +69,9 @@ pub struct Prediction {
     pub runs: usize,
 }
 
+/// The cause of a path that drops packets because of their size.
+const BLACK_HOLE: &str = "pmtu-black-hole";
+
 /// Ratio to a lower bound from which an estimate is more than that.
 const POINT: f64 = 1.01;
 
@@ -100,9 +103,34 @@ const DEVIATES: [[f64; 3]; 5] = [
 /// Queue limit in BDPs below which the engine overestimated two of five transfers by a third or more.
 const SHORT_QUEUE: f64 = 0.4;
 
-/// Mean share of a receive window that is in flight: bursts wait for themselves on the path, and ACKs
-/// for further data. Measured on Linux 6.18: 0.81 to 0.96 over 20 transfers.
-const WINDOW_FILL: f64 = 0.92;
+/// Factor by which such a queue slows a transfer at least possibly.
+const SHORT_QUEUE_FACTOR: f64 = 1.25;
+
+/// Causes that are the path's.
+const PATH: &[&str] = &["path-saturated", "queue-overflow", "policer"];
+
+/// Share of the time above which a transfer had one limit.
+const MOST: f64 = 0.5;
+
+/// Factor by which the time in which something is sent may change with settings of which no law says
+/// what they do, and that of the pauses of an outage, whose timeouts begin at other times then.
+const ACTIVE_FACTOR: f64 = 2.0;
+const PAUSE_FACTOR: f64 = 1.5;
+
+/// Minimum of what a retransmission timeout of Linux adds to the RTT, in seconds: one more or less decides a
+/// short transfer.
+const TIMEOUT: f64 = 0.2;
+
+/// Largest share of a window that an ACK may leave out, and that it leaves out with Linux at both
+/// ends (measured on 6.18: 0.04 to 0.19 over 20 transfers): GRO makes fewer ACKs the larger bursts are.
+const MAX_MISSING: f64 = 0.4;
+const USUALLY_MISSING: f64 = 0.1;
+
+/// Relative error of a transfer whose cause has no law when it runs again.
+const UNKNOWN_ERROR: f64 = 0.2;
+
+/// Largest relative error of a transfer that few losses decide.
+const MAX_CHANCE: f64 = 0.5;
 
 /// Round trips of a transfer without data: the handshake, and the last ACK.
 const ROUNDS_AROUND: f64 = 2.0;
@@ -117,6 +145,21 @@ const FEW: f64 = 20.0;
 const MIN_EFFICIENCY: f64 = 0.3;
 
 impl Prediction {
+    /// That of a path that drops everything because of its size.
+    fn nothing(changes: &[String]) -> Self {
+        Self {
+            changes: changes.to_vec(),
+            certainty: Certainty::Number,
+            goodput_bps: 0.0,
+            interval_bps: [0.0; 2],
+            gain: 1.0,
+            limit: BLACK_HOLE,
+            reason: "the path drops packets of this size: none arrives until they are smaller"
+                .into(),
+            runs: 0,
+        }
+    }
+
     /// Whether the goodput is an estimate, and not only a bound.
     pub fn has_point(&self) -> bool {
         match self.certainty {
@@ -146,10 +189,27 @@ impl Transfer {
     /// # Errors
     /// The fault of a change, or what the evidence lacks.
     pub fn predict(&self, changes: &[String], known: &[String]) -> Result<Prediction, String> {
-        let before = self.model(known)?;
         let parsed = Change::parse_all(changes)?;
+        if self.is_nothing_delivered(&parsed) {
+            return Ok(Prediction::nothing(changes));
+        }
+        let before = self.model(known)?;
         let after = before.changed(&parsed);
         before.predict(&after, changes)
+    }
+
+    /// Whether the path dropped everything because of its size, and packets do not become smaller.
+    fn is_nothing_delivered(&self, changes: &[Change]) -> bool {
+        let q = &self.diagnosis.quantities;
+        let mtu = (q.mss.as_u64() + q.headers) as f64;
+        let first = self.diagnosis.verdicts.first();
+        self.diagnosis.throughput.as_bps() == 0
+            && first.is_some_and(|verdict| verdict.cause.id == BLACK_HOLE)
+            && !changes.iter().any(|change| match change {
+                Change::Mtu(bytes) => *bytes < mtu,
+                Change::Mss(_) | Change::Other(_) => true,
+                _ => false,
+            })
     }
 
     /// The limits of the transfer after these changes, the lowest first. `known` are settings of the
@@ -194,38 +254,74 @@ impl Model {
         let limits = after.limits();
         let lowest = limits.first().ok_or("no limit of the transfer is known")?;
         let unknown = self.without_law(after);
-        if let Some(cause) = self.unknown_cause()
-            && let Some(bps) = self.despite_unknown(after)
-        {
+        let held = lowest.cause;
+        let held = (!is_dynamic(held) && self.first_limit() == Some(held)).then_some(held);
+        let policed = unknown.filter(|cause| *cause == "policer");
+        let bounded = match (self.unknown_cause().or(policed), held) {
+            (Some(cause), _) => self.despite_unknown(after).map(|bps| (cause, bps)),
+            (None, Some(held)) if self.differs_in_start(after) => {
+                Some((held, self.with_other_start(after)))
+            }
+            // The path limited, and the buffers allow what it carried.
+            (None, _)
+                if self.differs_in_buffers(after)
+                    && PATH.contains(&self.first)
+                    && after.allowed_flight().low * 8.0 >= self.goodput * self.rtt =>
+            {
+                let mut bps = self.with_other_buffers(after);
+                let allowed = after.allowed_flight();
+                // A smaller window may keep the queue from overflowing.
+                if self.loss_events > 0.0 && allowed.low < self.allowed_flight().low {
+                    let most = (allowed.high * 8.0 / self.base).min(self.path.high);
+                    bps.high = bps.high.max(most);
+                }
+                Some((self.first, bps))
+            }
+            _ => None,
+        };
+        if let Some((cause, bps)) = bounded {
             return Ok(self.despite(cause, bps, changes));
         }
-        let (bps, runs) = if self.is_closed(after) {
+        let (mut bps, runs) = if self.is_closed(after) {
             (self.closed(after), 0)
         } else {
-            let (bps, runs) = self.simulated(after)?;
-            // The simulated hosts do not have these limits.
-            let settings = after.settings.iter();
-            (settings.fold(bps, |sum, limit| sum.min(&limit.bps)), runs)
+            self.simulated(after)?
         };
+        // A path that has not shown its rate may carry less than the other limits allow. If it was the
+        // limit, its losses may be again.
+        let is_same = self.first_limit() == after.first_limit();
+        let shown = if is_same {
+            self.goodput
+        } else {
+            after.path.low.max(self.goodput)
+        };
+        if after.path.is_open() {
+            bps.low = bps.low.min(shown / (1.0 + FORM_ERROR));
+        }
+        bps.low = bps.low.min(self.while_it_held(bps.low));
+        if self.share < MOST {
+            bps.mid = bps.mid.min((bps.high * self.while_it_held(bps.mid)).sqrt());
+        }
         let is_open = bps.is_open() || lowest.bps.is_open();
         // Of a limit whose upper end is unknown the transfer has shown what it allows at least.
-        let low = if is_open {
-            bps.low.max(self.goodput.min(bps.mid) / (1.0 + FORM_ERROR))
-        } else {
-            bps.low
-        };
-        let is_short = after.queue != self.queue && after.queue.mid < SHORT_QUEUE * after.bdp();
-        let certainty = if unknown.is_some() {
-            Certainty::Unsure
-        } else if is_open {
-            Certainty::AtLeast
-        } else if is_short {
-            Certainty::Unsure
-        } else {
-            Certainty::of(&bps)
+        if is_open {
+            bps.low = bps.low.max(self.goodput.min(bps.mid) / (1.0 + FORM_ERROR));
+        }
+        let is_short =
+            after.queue.mid < self.queue.mid && after.queue.mid < SHORT_QUEUE * after.bdp();
+        if is_short && self.mss == after.mss {
+            // How hosts send decides what it drops.
+            bps.low = bps.low.min(self.goodput / SHORT_QUEUE_FACTOR);
+            bps.high = bps.high.max(self.goodput);
+        }
+        let certainty = match Certainty::of(&bps) {
+            _ if unknown.is_some() => Certainty::Unsure,
+            _ if is_open => Certainty::AtLeast,
+            Certainty::Unsure if after.path.is_open() => Certainty::AtLeast,
+            certainty => certainty,
         };
         let goodput_bps = if bps.mid.is_finite() {
-            bps.mid
+            bps.mid.max(bps.low)
         } else {
             bps.low
         };
@@ -233,7 +329,7 @@ impl Model {
             changes: changes.to_vec(),
             certainty,
             goodput_bps,
-            interval_bps: [low, bps.high],
+            interval_bps: [bps.low, bps.high],
             gain: goodput_bps / self.goodput,
             limit: lowest.cause,
             reason: if let Some(cause) = unknown {
@@ -247,6 +343,12 @@ impl Model {
         })
     }
 
+    /// Goodput if only the time that its limit took becomes shorter, by Amdahl's law.
+    fn while_it_held(&self, bps: f64) -> f64 {
+        let gain = (bps / self.goodput).max(1.0);
+        self.goodput / (1.0 - self.share + self.share / gain)
+    }
+
     /// What limited the transfer, if no law says what the change does to it.
     fn without_law(&self, after: &Self) -> Option<&'static str> {
         let is_policed = self.behind_policer.is_some() && after.behind_policer.is_some();
@@ -256,40 +358,99 @@ impl Model {
         let cpu = hosts
             .chain(self.doubted.iter().copied())
             .find(|cause| matches!(*cause, "sender-cpu-limited" | "receiver-cpu-limited"));
+        let stall = (self.first == STALLS).then_some(STALLS);
         // Recovery without SACK depends on which packets of a window are lost.
         let has_other_recovery = self.has_sack() != after.has_sack();
         self.unknown_cause()
             .or((is_policed && has_other_bursts).then_some("policer"))
             .or(has_other_recovery.then_some("random-loss"))
-            .or(cpu.filter(|_| self.mss != after.mss))
+            .or(cpu.or(stall).filter(|_| self.mss != after.mss))
     }
 
     /// Goodput after changes that are bounded although no law says how what limited depends on them:
     /// buffers, the initial window, and parallel connections.
     fn despite_unknown(&self, after: &Self) -> Option<Estimate> {
+        if self.differs_in_buffers(after) {
+            // Nothing is known of a report without a window and a flight.
+            let is_known = self.allowed_flight().low > 0.0;
+            return is_known.then(|| self.with_other_buffers(after));
+        }
+        let same = Self {
+            flows: self.flows,
+            ..after.clone()
+        };
+        if same == *self {
+            return (after.flows > self.flows).then(|| self.with_other_flows(after));
+        }
+        if STOPPED.contains(&self.first) || self.is_alike(after) {
+            return Some(self.with_same_pauses());
+        }
+        self.differs_in_start(after)
+            .then(|| self.with_other_start(after))
+    }
+
+    /// Whether only buffers are others.
+    fn differs_in_buffers(&self, after: &Self) -> bool {
         let same = Self {
             window: self.window,
             flight: self.flight,
             send_request: self.send_request,
             ..after.clone()
         };
-        if same == *self {
-            // Nothing is known of a report without a window and a flight.
-            let is_known = self.allowed_flight().low > 0.0;
-            return is_known.then(|| self.with_other_buffers(after));
-        }
+        same == *self
+    }
+
+    /// Whether only the queue is another one, or the control and both respond to losses.
+    fn is_alike(&self, after: &Self) -> bool {
         let same = Self {
-            initial_window: self.initial_window,
+            queue: self.queue,
+            is_queue_known: self.is_queue_known,
+            controls: self.controls.clone(),
             ..after.clone()
         };
-        if same == *self {
-            return Some(self.with_other_start(after));
-        }
+        let responds = |model: &Self| !model.controls.iter().any(|name| name.starts_with("bbr"));
+        same == *self && responds(self) && responds(after)
+    }
+
+    /// Whether only the initial window is another one.
+    fn differs_in_start(&self, after: &Self) -> bool {
+        let initial_window = self.initial_window;
         let same = Self {
-            flows: self.flows,
+            initial_window,
             ..after.clone()
         };
-        (same == *self && after.flows > self.flows).then(|| self.with_other_flows(after))
+        after.initial_window != initial_window && same == *self
+    }
+
+    /// Goodput with settings that change only the time in which something is sent. The timers of a
+    /// handshake do not depend on them; those of an outage begin at other times.
+    fn with_same_pauses(&self) -> Estimate {
+        let pauses = if self.first == "connection-setup" {
+            1.0
+        } else {
+            PAUSE_FACTOR
+        };
+        let with = |pauses: f64, sending: f64| {
+            self.goodput / ((1.0 - self.active) * pauses + self.active * sending)
+        };
+        Estimate {
+            low: with(pauses, ACTIVE_FACTOR) / (1.0 + ENGINE_ERROR),
+            mid: self.goodput,
+            high: with(1.0 / pauses, 1.0 / ACTIVE_FACTOR) * (1.0 + ENGINE_ERROR),
+        }
+    }
+
+    /// Relative error of a transfer whose losses are met elsewhere when it runs again: two standard
+    /// deviations of the square-root law.
+    fn chance(&self) -> f64 {
+        let of_losses = 1.0 / self.loss_events.max(1.0).sqrt();
+        if self.unknown_cause().is_none() || STOPPED.contains(&self.first) {
+            ENGINE_ERROR
+        } else if self.loss_events > 0.0 {
+            UNKNOWN_ERROR.hypot(of_losses).min(MAX_CHANCE)
+        } else {
+            UNKNOWN_ERROR
+        }
     }
 
     /// Goodput with other buffers: what the transfer has shown, or less if they allow less per RTT while
@@ -298,18 +459,20 @@ impl Model {
     fn with_other_buffers(&self, after: &Self) -> Estimate {
         let allowed = after.allowed_flight();
         if allowed.low >= self.allowed_flight().low {
-            return Estimate::about(self.goodput, ENGINE_ERROR);
+            return Estimate::about(self.goodput, self.chance());
         }
         let rate = self.goodput / self.active;
         let with = |bytes: f64, rtt: f64| {
             let slower = (rate * rtt / (8.0 * bytes)).max(1.0);
             self.goodput / (1.0 - self.active + self.active * slower)
         };
-        let (low, high) = (with(allowed.low, self.rtt), with(allowed.high, self.base));
+        let error = self.chance();
+        let least = (allowed.low - after.ack).max(self.mss);
+        let (low, high) = (with(least, self.rtt), with(allowed.high, self.base));
         Estimate {
-            low: low / (1.0 + ENGINE_ERROR),
+            low: low / (1.0 + error),
             mid: (low * high).sqrt(),
-            high: high * (1.0 + ENGINE_ERROR),
+            high: high * (1.0 + error),
         }
     }
 
@@ -318,22 +481,25 @@ impl Model {
         let initial = |model: &Self| model.initial_window.unwrap_or(10) as f64;
         let saved = (initial(after) / initial(self)).log2() * self.base;
         let gain = self.elapsed / (self.elapsed - saved).max(0.5 * self.elapsed);
+        let error = self.chance().max(START_ERROR);
         Estimate {
-            low: self.goodput * gain.min(1.0) / (1.0 + START_ERROR),
+            low: self.goodput * gain.min(1.0) / (1.0 + error),
             mid: self.goodput * gain.sqrt(),
-            high: self.goodput * gain.max(1.0) * (1.0 + START_ERROR),
+            high: self.goodput * gain.max(1.0) * (1.0 + error),
         }
     }
 
     /// Goodput of several connections: between that of one and that of as many, if the path carries
-    /// it.
+    /// it. Pauses remain, unless the connections are over before them or not all of them meet them.
     fn with_other_flows(&self, after: &Self) -> Estimate {
         let count = after.flows as f64 / self.flows as f64;
-        let high = (count * self.goodput).min(self.path.high.max(self.goodput));
+        let most = self.path.high.max(self.goodput);
+        let with_pauses = self.goodput / (1.0 - self.active + self.active / count);
+        let error = self.chance();
         Estimate {
-            low: self.goodput / (1.0 + ENGINE_ERROR),
-            mid: (self.goodput * high).sqrt(),
-            high: high * (1.0 + ENGINE_ERROR),
+            low: self.goodput / (1.0 + error),
+            mid: (self.goodput * with_pauses.min(most)).sqrt(),
+            high: (count * self.goodput).min(most) * (1.0 + error),
         }
     }
 
@@ -364,8 +530,6 @@ impl Model {
         if lowest.bps.is_open() {
             return true;
         }
-        let is_dynamic =
-            |cause: &str| matches!(cause, "path-saturated" | "policer" | "random-loss");
         let others = limits.iter().filter(|limit| is_dynamic(limit.cause));
         let nearest = others
             .map(|limit| limit.bps.mid)
@@ -373,7 +537,10 @@ impl Model {
         self.is_full_with_other_packets(after)
             || (!is_dynamic(lowest.cause)
                 && lowest.bps.mid < 0.8 * nearest
-                && (self.mss == after.mss || after.segments(lowest.bps.mid) >= FEW))
+                && (self.mss == after.mss
+                    || self.may_cost_per_packet()
+                    || WINDOW.contains(&lowest.cause)
+                    || after.segments(lowest.bps.mid) >= FEW))
     }
 
     /// Whether the path is full before and after, and only the size of packets differs: the share of
@@ -382,6 +549,7 @@ impl Model {
         let is_full =
             |model: &Self| model.first_limit() == Some("path-saturated") && model.loss == 0.0;
         self.mss != after.mss
+            && self.first == "path-saturated"
             && is_full(self)
             && is_full(after)
             && (self.base, self.flows) == (after.base, after.flows)
@@ -390,11 +558,18 @@ impl Model {
 
     /// Goodput after a change by the closed form of the lowest limit.
     pub fn closed(&self, after: &Self) -> Estimate {
+        // Of a limit that the transfer did not reach its goodput is a lower bound too.
+        let shown = |limit: LimitedRate| Estimate {
+            low: if limit.bps.is_open() {
+                limit.bps.low.max(self.goodput)
+            } else {
+                limit.bps.low
+            },
+            ..limit.bps
+        };
         let bound = |model: &Self| {
-            let limits = model.limits();
-            limits
-                .iter()
-                .fold(Estimate::UNLIMITED, |sum, limit| sum.min(&limit.bps))
+            let limits = model.limits().into_iter().map(shown);
+            limits.fold(Estimate::UNLIMITED, |sum, bps| sum.min(&bps))
         };
         let (own, then) = (bound(self), bound(after));
         let is_same = self.first_limit() == after.first_limit();
@@ -406,16 +581,27 @@ impl Model {
         // Another limit is reached after its own slow start.
         let efficiency = match after.first_limit() {
             _ if is_same => achieved,
-            Some("receive-window-limited" | "no-window-scaling") => {
-                WINDOW_FILL * after.after_start(then.mid)
-            }
             _ => after.after_start(then.mid),
         };
-        let Estimate { low, mid, high } = then.times(efficiency);
+        // What the receiver has not acknowledged yet is missing from a window, at most that of an ACK.
+        let of_window = matches!(after.first_limit(), Some(id) if WINDOW.contains(&id));
+        let missing = if of_window && (!is_same || self.mss != after.mss) {
+            (after.ack / after.window.mid).min(MAX_MISSING)
+        } else {
+            0.0
+        };
+        let mut bps = then.times(efficiency);
+        if is_same && then.mid >= own.mid {
+            bps.low = bps.low.max(self.goodput / (1.0 + FORM_ERROR));
+        }
+        // Smaller segments fill a window better.
+        if of_window && after.mss < self.mss {
+            bps.high = bps.high.max(then.high);
+        }
         Estimate {
-            low: low / (1.0 + FORM_ERROR),
-            mid,
-            high: high * (1.0 + FORM_ERROR),
+            low: bps.low * (1.0 - missing) / (1.0 + FORM_ERROR),
+            mid: bps.mid * (1.0 - (missing / 2.0).min(USUALLY_MISSING)),
+            high: bps.high * (1.0 + FORM_ERROR),
         }
     }
 
@@ -440,17 +626,14 @@ impl Model {
     ///
     /// If the same limit holds before and after, the result is the transfer's goodput times the median
     /// gain over runs with the same losses: an error of the model is in both. Another limit has another
-    /// error, and its goodput stands for itself.
+    /// error, and its goodput stands for itself. By how much the runs without the change miss the
+    /// transfer's goodput is an error that the interval has too. No run exceeds a limit that is known.
     ///
     /// # Errors
     /// The fault of a key that only the engine knows.
     pub fn simulated(&self, after: &Self) -> Result<(Estimate, usize), String> {
         let is_same = self.first_limit() == after.first_limit() && self.queue == after.queue;
-        let with = after.runs()?;
-        if !is_same && self.doubted_loss == 0.0 {
-            return Ok((spread(median(with.clone()), &with), with.len()));
-        }
-        let without = self.runs()?;
+        let (without, with) = (self.runs()?, after.runs()?);
         let count = without.len() + with.len();
         let mut runs: Vec<(f64, f64)> = without.into_iter().zip(with).collect();
         if self.doubted_loss > 0.0 {
@@ -459,14 +642,32 @@ impl Model {
             runs = if fitting.is_empty() { runs } else { fitting };
         }
         let (without, with): (Vec<f64>, Vec<f64>) = runs.iter().copied().unzip();
-        if !is_same {
-            return Ok((spread(median(with.clone()), &with), count));
+        let missed = self.goodput / mean_log(&without).exp();
+        let (mid, with) = if is_same {
+            let gains = runs.iter().map(|(without, with)| with / without);
+            let with = with.iter().map(|bps| bps * missed).collect();
+            (self.goodput * median(gains.collect()), with)
+        } else {
+            (median(with.clone()), with)
+        };
+        let mut bps = spread(mid, &with, missed.ln()).min(&after.highest());
+        if after.flows > 1 {
+            // The last of several connections decides: it may wait for a timeout.
+            bps.low /= 1.0 + (TIMEOUT + self.rtt) * bps.low / self.bytes / 8.0;
         }
-        let gains = runs.iter().map(|(without, with)| with / without);
-        let mid = self.goodput * median(gains.collect());
-        let scale = self.goodput / mean_log(&without).exp();
-        let scaled: Vec<f64> = with.iter().map(|bps| bps * scale).collect();
-        Ok((spread(mid, &scaled), count))
+        Ok((bps, count))
+    }
+
+    /// The most that the limits allow that no dynamics exceed.
+    fn highest(&self) -> Estimate {
+        let limits = self.limits().into_iter();
+        let firm = limits.filter(|limit| !matches!(limit.cause, "random-loss" | "policer"));
+        firm.fold(Estimate::UNLIMITED, |sum, limit| {
+            sum.min(&Estimate {
+                low: limit.bps.mid,
+                ..limit.bps
+            })
+        })
     }
 
     /// The model as a plan, with the most likely choices.
@@ -476,9 +677,12 @@ impl Model {
 
     /// Goodput of runs over what the evidence leaves open.
     fn runs(&self) -> Result<Vec<f64>, String> {
+        // The simulated hosts do not have these limits.
+        let settings = self.settings.iter().map(|limit| limit.bps.mid);
+        let most = settings.fold(f64::INFINITY, f64::min).max(1.0);
         let draws = (0..DEVIATES.len()).map(|index| self.draw(index));
         draws
-            .map(|draw| Ok(engine::goodput(self, &draw)?.max(1.0)))
+            .map(|draw| Ok(engine::goodput(self, &draw)?.clamp(1.0, most)))
             .collect()
     }
 
@@ -538,16 +742,21 @@ impl Model {
     }
 }
 
+/// Whether a limit depends on the congestion control.
+fn is_dynamic(cause: &str) -> bool {
+    matches!(cause, "path-saturated" | "policer" | "random-loss")
+}
+
 fn mean_log(values: &[f64]) -> f64 {
     values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64
 }
 
-/// An estimate from runs: their spread, and an error of the engine.
-fn spread(mid: f64, runs: &[f64]) -> Estimate {
+/// An estimate from runs: their spread, an error of the engine, and one that they show.
+fn spread(mid: f64, runs: &[f64], shown: f64) -> Estimate {
     let mean = mean_log(runs);
     let squares = runs.iter().map(|bps| (bps.ln() - mean).powi(2));
     let deviation = (squares.sum::<f64>() / (runs.len() - 1).max(1) as f64).sqrt();
-    let half = (SPREAD * deviation).hypot(ENGINE_ERROR);
+    let half = (SPREAD * deviation).hypot(ENGINE_ERROR).hypot(shown);
     let [low, high] = [(mean - half).exp(), (mean + half).exp()];
     Estimate {
         low,

@@ -243,6 +243,55 @@ fn smaller_buffer_limits_what_an_outage_leaves() {
     }
 }
 
+/// A path that drops full packets without a message.
+const BLACK_HOLE: &str = r#"
+name = "black-hole"
+duration = "20 s"
+[path]
+rate = "20 Mbit/s"
+rtt = "40 ms"
+queue = "100 packets"
+mtu = 1400
+icmp = false
+[sender]
+profile = "linux-6.18"
+plpmtud = false
+[receiver]
+profile = "linux-6.18"
+[[flow]]
+congestion_control = "cubic-linux"
+bytes = "8 MB"
+"#;
+
+#[test]
+fn nothing_is_predicted_through_a_black_hole_unless_packets_become_smaller() {
+    let transfer = captured(BLACK_HOLE);
+    let predict = |changes: &[&str]| {
+        let changes: Vec<String> = changes.iter().map(|text| (*text).to_owned()).collect();
+        transfer.predict(&changes, &[])
+    };
+    for change in ["sender.initial_window=50", "flow.congestion_control=bbr"] {
+        let predicted = predict(&[change]).expect("a prediction");
+        assert_eq!(predicted.interval_bps, [0.0, 0.0], "{predicted:?}");
+        assert_eq!(goodput(BLACK_HOLE, change), 0.0);
+    }
+    predict(&["sender.mtu=1300", "receiver.mtu=1300"]).expect_err("nothing shows the path");
+}
+
+#[test]
+fn no_prediction_exceeds_the_path_that_showed_its_rate() {
+    let short = LOSSY.replace("200 packets", "5 packets");
+    let transfer = captured(&short.replace("loss = 0.004", ""));
+    let path = transfer.model(&[]).expect("a model").path;
+    assert!(path.high.is_finite(), "{path:?}");
+    for change in ["flow.congestion_control=bbr", "flow.count=8"] {
+        let predicted = transfer
+            .predict(&[change.to_owned()], &[])
+            .expect("a prediction");
+        assert!(predicted.interval_bps[1] <= path.high, "{predicted:?}");
+    }
+}
+
 #[test]
 fn faults_of_a_change_are_named() {
     for (change, fault) in [
