@@ -853,6 +853,30 @@ pub struct HopRecord {
     pub mark_times_left_out: u64,
 }
 
+/// Combined rate of flows, bit/s, from the start of the first to the end of the last. Each flow is its
+/// start (ns), the time its goodput is over (ns), and that goodput (bit/s).
+///
+/// A sum of the goodputs of flows that are not simultaneous may exceed the rate of the link.
+pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
+    let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
+    for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
+        first = first.min(start);
+        last = last.max(start.saturating_add(time));
+        bits += goodput * time as f64;
+    }
+    match last.saturating_sub(first) {
+        0 => 0.0,
+        span => bits / span as f64,
+    }
+}
+
+impl FlowRecord {
+    /// Its arguments of [`combined_rate`].
+    pub fn span(&self) -> (u64, u64, f64) {
+        (self.clock_start_ns, self.average_ns, self.goodput_bps)
+    }
+}
+
 /// Returns whether a count is omitted from the JSON.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
@@ -869,6 +893,16 @@ impl HopRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_one_after_the_other_carry_together_what_one_does() {
+        let second = 1_000_000_000;
+        let alone = (0..5).map(|place| (place * second, second, 8e6));
+        assert_eq!(combined_rate(alone), 8e6);
+        let at_once = (0..5).map(|_| (second, second, 8e6));
+        assert_eq!(combined_rate(at_once), 40e6);
+        assert_eq!(combined_rate(std::iter::once((0, 0, 0.0))), 0.0);
+    }
 
     /// `UPDATE_DOCUMENTS=1` writes the file anew.
     #[test]
