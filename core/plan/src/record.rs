@@ -113,7 +113,7 @@ pub struct SeriesRecord {
 }
 
 /// Start times of a test between two hosts.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestRecord {
     /// Time at which data began to flow, in milliseconds since 1970.
@@ -124,6 +124,10 @@ pub struct TestRecord {
     /// Loopback ceiling of this host's TCP; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<CeilingRecord>,
+    /// Lines of the answer on the path, delays and this host: label and text. Without a label, a line
+    /// has that of the line before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<(String, String)>,
 }
 
 /// Loopback ceiling of the host that ran a test. It was measured with the same block size and
