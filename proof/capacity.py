@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the capacity that packet trains measure, on paths whose rate is known.
 
-40 paths of `gigatcp emulate` and 12 of tbf over veth, as root: `proof/capacity.py target/release/gigatcp`.
-Expected: a rate is found on 80 % of them, within 10 % of the truth on 90 % of those.
+40 paths of `gigatcp emulate`, in both directions, and 12 of tbf over veth, as root:
+`proof/capacity.py target/release/gigatcp`. Expected: a rate is found on 80 % of them, within 10 % of the truth on 90 % of those.
 """
 
 import json
@@ -31,10 +31,14 @@ def measured(arguments):
     return json.loads(run.stdout)["path_capacity"]
 
 
-def emulated(command, rate, rtt):
-    test = f"sleep 0.7; {command} test $GIGATCP_SERVER -t 1 --format json"
+def emulated(command, rate, rtt, direction=""):
+    test = f"sleep 0.7; {command} test $GIGATCP_SERVER -t 1 --format json {direction}"
     path = ["--rate", f"{rate}M", "--rtt", f"{rtt}ms", "--server", f"{command} server"]
     return measured([command, "emulate", "--quiet", *path, "--", "bash", "-c", test])
+
+
+def reverse(command, rate, rtt):
+    return emulated(command, rate, rtt, "-R")
 
 
 def shaped(command, rate, burst):
@@ -44,6 +48,7 @@ def shaped(command, rate, burst):
 def main():
     command = sys.argv[1]
     paths = [(f"emulate {rate} Mbit/s, {rtt} ms", rate * MSS / LINK, emulated, rate, rtt) for rate, rtt in EMULATED]
+    paths += [(f"{name}, from the server", truth, reverse, *path) for name, truth, _, *path in paths]
     paths += [(f"tbf {rate} Mbit/s, {burst}", rate * MSS / ETHERNET, shaped, rate, burst) for rate, burst in SHAPED]
     found = within = 0
     for name, truth, run, rate, other in paths:

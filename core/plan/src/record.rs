@@ -113,7 +113,7 @@ pub struct SeriesRecord {
 }
 
 /// Start times of a test between two hosts.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestRecord {
     /// Time at which data began to flow, in milliseconds since 1970.
@@ -124,6 +124,10 @@ pub struct TestRecord {
     /// Loopback ceiling of this host's TCP; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<CeilingRecord>,
+    /// Lines of the answer on the path, delays and this host: label and text. Without a label, a line
+    /// has that of the line before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<(String, String)>,
 }
 
 /// Loopback ceiling of the host that ran a test. It was measured with the same block size and
@@ -853,6 +857,30 @@ pub struct HopRecord {
     pub mark_times_left_out: u64,
 }
 
+/// Combined rate of flows, bit/s, from the start of the first to the end of the last. Each flow is its
+/// start (ns), the time its goodput is over (ns), and that goodput (bit/s).
+///
+/// A sum of the goodputs of flows that are not simultaneous may exceed the rate of the link.
+pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
+    let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
+    for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
+        first = first.min(start);
+        last = last.max(start.saturating_add(time));
+        bits += goodput * time as f64;
+    }
+    match last.saturating_sub(first) {
+        0 => 0.0,
+        span => bits / span as f64,
+    }
+}
+
+impl FlowRecord {
+    /// Its arguments of [`combined_rate`].
+    pub fn span(&self) -> (u64, u64, f64) {
+        (self.clock_start_ns, self.average_ns, self.goodput_bps)
+    }
+}
+
 /// Returns whether a count is omitted from the JSON.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
@@ -869,6 +897,16 @@ impl HopRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_one_after_the_other_carry_together_what_one_does() {
+        let second = 1_000_000_000;
+        let alone = (0..5).map(|place| (place * second, second, 8e6));
+        assert_eq!(combined_rate(alone), 8e6);
+        let at_once = (0..5).map(|_| (second, second, 8e6));
+        assert_eq!(combined_rate(at_once), 40e6);
+        assert_eq!(combined_rate(std::iter::once((0, 0, 0.0))), 0.0);
+    }
 
     /// `UPDATE_DOCUMENTS=1` writes the file anew.
     #[test]

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gigatcp_plan::record::SeriesRecord;
+use gigatcp_plan::record::{FlowRecord, SeriesRecord, combined_rate};
 use gigatcp_report::number;
 use gigatcp_run::Progress;
 use gigatcp_run::run::TaskProgress;
@@ -185,7 +185,7 @@ impl Lines {
             String::new()
         };
         let how = if record.partial { "cut short" } else { "done" };
-        let goodput: f64 = record.flows.iter().map(|flow| flow.goodput_bps).sum();
+        let goodput = combined_rate(record.flows.iter().map(FlowRecord::span));
         // If all flows come and go, the table shows their completion times.
         let goodput = match record.flows.is_empty() {
             true => String::new(),

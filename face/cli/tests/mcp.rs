@@ -305,6 +305,27 @@ fn a_hostile_client_gets_errors_and_the_server_goes_on() {
 }
 
 #[test]
+fn line_that_is_not_json_has_a_parse_error_as_answer() {
+    let folder = root();
+    let mut session = Session::initialized(&folder.path().join("root"), &[]);
+    let long = "x".repeat(200_000);
+    for (line, code) in [
+        ("{", -32700),
+        ("hello", -32700),
+        (&long, -32600),
+        ("{}", -32600),
+    ] {
+        session.line(line);
+        let mut answer = String::new();
+        session.stdout.read_line(&mut answer).expect("an answer");
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert!(answer["id"].is_null());
+    }
+    session.answered("flows", json!({ "file": "policed.pcap.zst" }));
+}
+
+#[test]
 fn of_many_calls_at_once_some_are_refused_and_all_are_answered() {
     const CALLS: usize = 200;
     let folder = root();

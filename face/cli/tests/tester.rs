@@ -635,7 +635,7 @@ fn rrul_loads_both_directions_and_pings_next_to_them() {
 #[test]
 fn transactions_have_a_rate_and_percentiles_of_their_latency() {
     let server = Server::start(&[]);
-    for mode in ["tcp_rr", "tcp_crr"] {
+    for mode in ["tcp_rr", "tcp_crr", "udp_rr"] {
         let arguments = ["--mode", mode, "-P", "50", "-l", "20", "response_size=2000"];
         let output = client(
             &server.port,
@@ -663,6 +663,8 @@ fn options_that_a_mode_does_not_have_are_refused() {
         ("tcp_rr --udp", "--mode tcp_rr does not have --udp"),
         ("tcp_rr --mptcp", "--mode tcp_rr does not have --mptcp"),
         ("tcp_crr -M 500", "--mode tcp_crr does not have --set-mss"),
+        ("udp_rr --report x.html", "`--format json > FILE` keeps"),
+        ("udp_rr -l 15", "a request (-l) is from 16 to 65507 bytes"),
         ("tcp_crr --json", "--mode tcp_crr does not have --json"),
         ("tcp_rr cport=9", "--mode tcp_rr does not have cport"),
         ("tcp_crr -P 4097", "--mode tcp_crr has at most 4096 flows"),
@@ -670,7 +672,7 @@ fn options_that_a_mode_does_not_have_are_refused() {
         ("stamp -b 1M", "--mode stamp does not have --bitrate"),
         (
             "stream response_size=2",
-            "response_size requires --mode tcp_rr or tcp_crr",
+            "response_size requires --mode tcp_rr, tcp_crr or udp_rr",
         ),
     ] {
         let arguments: Vec<&str> = arguments.split(' ').collect();

@@ -6,14 +6,13 @@
 
 use std::fmt::Write;
 
-use gigatcp_plan::record::{CeilingRecord, FlowRecord, LatencyRecord, SeriesRecord, WhyRecord};
+use gigatcp_plan::record::{FlowRecord, SeriesRecord, WhyRecord, combined_rate};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 
 use crate::compare::Row;
 use crate::escape::html;
 use crate::number::{fixed, rate};
-use crate::page::{self, Pings};
 use crate::table::shares_of_row;
 use crate::{Report, cause_phrase, shares};
 
@@ -57,7 +56,7 @@ fn rates(series: &SeriesRecord) -> String {
     let sum = |is_received: bool| {
         let flows = series.flows.iter();
         let own = flows.filter(|flow| flow.name.ends_with("from the server") == is_received);
-        own.map(|flow| flow.goodput_bps).sum::<f64>()
+        combined_rate(own.map(FlowRecord::span))
     };
     match (sum(false), sum(true)) {
         (sent, received) if sent > 0.0 && received > 0.0 => {
@@ -171,20 +170,9 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     let mut lines = all
         .first()
         .map_or_else(Vec::new, |(flow, why)| lines(flow, why));
-    let mut tests = report
-        .run
-        .series
-        .iter()
-        .filter_map(|series| series.test.as_ref());
-    if let Some(ceiling) = tests.find_map(|test| test.ceiling.as_ref()) {
-        lines.push(("This host".to_owned(), self::ceiling(ceiling)));
-    }
-    let pings = report.run.series.iter().flat_map(|series| &series.latency);
-    // A line without a label has that of the line before.
-    lines.extend(pings.enumerate().map(|(index, record)| {
-        let label = if index == 0 { "Latency" } else { "" };
-        (label.to_owned(), latency(record))
-    }));
+    let mut tests = (report.run.series.iter()).filter_map(|series| series.test.as_ref());
+    // Of repeated tests each has its own; the page is of the first.
+    lines.extend(tests.next().iter().flat_map(|test| test.facts.clone()));
     if lines.is_empty() {
         return String::new();
     }
@@ -217,39 +205,6 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     }
     out.push_str("</section>\n");
     out
-}
-
-/// RTTs of pings without and under load.
-fn latency(record: &LatencyRecord) -> String {
-    let Pings {
-        label,
-        idle,
-        loaded,
-    } = page::pings(record);
-    let known = [
-        ("idle", idle),
-        ("under load", loaded[0]),
-        ("p99", loaded[1]),
-    ];
-    let known = known
-        .into_iter()
-        .filter_map(|(name, ms)| Some(format!("{name} {} ms", fixed(ms?, 2))));
-    let rtts: Vec<String> = known.collect();
-    format!("{label}: {}; {} lost", rtts.join(", "), record.lost)
-}
-
-/// Compares a result with the loopback ceiling of the host.
-fn ceiling(ceiling: &CeilingRecord) -> String {
-    let percent = 100.0 * ceiling.result_bps as f64 / ceiling.loopback_bps.max(1) as f64;
-    let near = match ceiling.is_near {
-        true => ": the tester itself is near its limit",
-        false => "",
-    };
-    format!(
-        "TCP inside this host carries {} with the same block and number of streams; this test \
-         moved {percent:.0} % of that{near}",
-        rate(ceiling.loopback_bps as f64)
-    )
 }
 
 /// Lines with their labels, as `gigatcp why` prints them, without the shares that the

@@ -6,7 +6,7 @@
 //! median.
 
 use gigatcp_plan::record::growth::median;
-use gigatcp_plan::record::{FlowRecord, FurtherFlow, TheoryRecord};
+use gigatcp_plan::record::{FlowRecord, FurtherFlow, TheoryRecord, combined_rate};
 use gigatcp_theory::sample::Summary;
 
 use crate::Report;
@@ -218,8 +218,9 @@ impl<'a> Row<'a> {
     fn values(&self, quantity: Quantity) -> Vec<f64> {
         if quantity == Quantity::Average && !self.alike.is_empty() {
             let rate = |flows: Vec<FurtherFlow>| {
-                let spans = flows.into_iter().map(many_flows::span_of);
-                many_flows::combined_rate(spans) / 1e6
+                let span =
+                    |flow: &FurtherFlow| (flow.clock_start_ns, flow.average_ns, flow.goodput_bps);
+                combined_rate(flows.iter().map(span)) / 1e6
             };
             return self.runs().map(rate).collect();
         }

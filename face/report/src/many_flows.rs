@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gigatcp_plan::record::{FlowRecord, FurtherFlow};
+use gigatcp_plan::record::{FlowRecord, combined_rate};
 use gigatcp_theory::sample::Summary;
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
@@ -28,27 +28,6 @@ pub fn fairness(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
-}
-
-/// Returns the combined rate of flows, bit/s. The rate is over the time from the start of the first
-/// to the end of the last. Each flow is its start (ns), the time its goodput is over (ns), and that
-/// goodput (bit/s).
-pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
-    let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
-    for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
-        first = first.min(start);
-        last = last.max(start.saturating_add(time));
-        bits += goodput * time as f64;
-    }
-    match last.saturating_sub(first) {
-        0 => 0.0,
-        span => bits / span as f64,
-    }
-}
-
-/// Returns the arguments of [`combined_rate`].
-pub(crate) fn span_of(flow: FurtherFlow) -> (u64, u64, f64) {
-    (flow.clock_start_ns, flow.average_ns, flow.goodput_bps)
 }
 
 /// Flows of the same kind: their name, and their indices in the series.
@@ -88,7 +67,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
         out,
         "\n{} flows, {} together, Jain's fairness index {index}",
         flows.len(),
-        rate(combined_rate(flows.iter().map(|flow| span_of(flow.into())))),
+        rate(combined_rate(flows.iter().map(FlowRecord::span))),
     );
     let kinds = kinds(flows);
     for kind in kinds.iter().take(MAX_KINDS) {
@@ -113,7 +92,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
 /// Returns a line on flows of one kind.
 fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     let mut line = String::new();
-    let all = combined_rate(flows.iter().map(|flow| span_of((*flow).into())));
+    let all = combined_rate(flows.iter().map(|flow| flow.span()));
     if is_one_of_many {
         let _ = write!(line, "{name}");
         if flows.len() > 1 {
@@ -157,16 +136,6 @@ fn quantile(sorted: &[u64], percent: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn flows_one_after_the_other_carry_together_what_one_does() {
-        let second = 1_000_000_000;
-        let alone = (0..5).map(|place| (place * second, second, 8e6));
-        assert_eq!(combined_rate(alone), 8e6);
-        let at_once = (0..5).map(|_| (second, second, 8e6));
-        assert_eq!(combined_rate(at_once), 40e6);
-        assert_eq!(combined_rate(std::iter::once((0, 0, 0.0))), 0.0);
-    }
 
     #[test]
     fn the_index_is_one_for_equals_and_one_nth_for_a_single_taker() {

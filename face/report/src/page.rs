@@ -392,7 +392,7 @@ fn datagrams(record: &DatagramsRecord, streams: usize) -> Datagrams {
     }
 }
 
-pub(crate) fn pings(record: &LatencyRecord) -> Pings {
+fn pings(record: &LatencyRecord) -> Pings {
     let at = |times: &[u64], share: f64| {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();

@@ -28,7 +28,7 @@
 //! | `client.rs`, `server.rs` | the two roles |
 //! | `clock.rs` | offset between the clocks of two ends of this project |
 //! | `datagram.rs` | UDP: first message of a stream, header, the receiver's counts |
-//! | `transactions.rs` | requests and responses in place of a stream: neper's `tcp_rr` and `tcp_crr` |
+//! | `transactions.rs` | requests and responses in place of a stream: neper's `tcp_rr`, `tcp_crr` and `udp_rr` |
 //! | `train.rs` | packet trains that measure the path, and their arrivals |
 //! | `auth.rs` | text and digest of a user's name and password; RSA is the caller's |
 //!
@@ -58,7 +58,7 @@ pub use message::{COOKIE_LENGTH, Cookie, State, Violation};
 pub use parameters::{Direction, Limits, Parameters, Transport};
 pub use results::{Cpu, Extras, Results, ServerOutput, StreamResults, stream_id};
 pub use server::{ServerEnd, ServerEvent, Session};
-pub use transactions::{MAX_FLOWS, MAX_SIZE, Mode, Responses, Transactions};
+pub use transactions::{MAX_FLOWS, MAX_SIZE, Mode, Responses, Tag, Transactions};
 
 use alloc::vec::Vec;
 

@@ -13,7 +13,7 @@ use gigatcp_protocol::iperf3::{
 use serde_json::{Value, json};
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
-use super::capacity::{CapacityProbe, TrainRates};
+use super::capacity::{self, CapacityProbe, TrainRates};
 use super::counters::Role;
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
@@ -29,6 +29,7 @@ use super::socket::Socket;
 use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, QUEUED_AFTER, STEP, Wire};
+use crate::View;
 use crate::system::any_address;
 
 /// Wait for the server's reason for resetting a stream: it arrives on another connection.
@@ -91,6 +92,8 @@ struct Test<'a> {
     failed: Option<(Instant, (u64, io::Error))>,
     /// Offsets of the server's clock before and after the data.
     clocks: Vec<ClockOffset>,
+    /// Minimum RTT of the control connection before data flowed.
+    base_rtt: Option<gigatcp_units::Duration>,
     /// Measurement of the path's capacity, and its result.
     probe: Option<CapacityProbe>,
     trains: TrainRates,
@@ -136,6 +139,7 @@ impl<'a> Test<'a> {
             is_running: false,
             has_reported_queue: false,
             failed: None,
+            base_rtt: None,
             probe: probe.flatten(),
             trains: TrainRates::default(),
             pings: Some(pings),
@@ -260,10 +264,9 @@ impl<'a> Test<'a> {
             self.is_running = false;
             self.latency = self.pings.take().map_or_else(Vec::new, Pings::finish);
             self.traffic.stop(report);
-            self.trains = self
-                .probe
-                .take()
-                .map_or_else(TrainRates::default, CapacityProbe::finish);
+            if let Some(probe) = self.probe.take() {
+                self.trains = probe.finish();
+            }
         }
     }
 
@@ -295,6 +298,7 @@ impl<'a> Test<'a> {
                 _ => None,
             },
             latency: self.latency.clone(),
+            base_rtt: self.base_rtt,
             capacity: self.trains.capacity,
             first_train: self.trains.first_train,
             peer: self.peer.clone(),
@@ -306,6 +310,15 @@ impl<'a> Test<'a> {
     /// Connects the streams, those that this end sends on first.
     fn open_streams(&mut self, stops: &dyn Fn() -> bool) -> Result<(), TestError> {
         let parameters = self.traffic.parameters().clone();
+        let control = View::of(self.wire.stream()).ok();
+        self.base_rtt = control.and_then(|view| view.min_rtt);
+        let is_tcp = parameters.transport == Transport::Tcp;
+        if is_tcp && parameters.direction == Direction::Reverse {
+            let rtt = control.and_then(|view| view.srtt).unwrap_or_default();
+            let rtt = Duration::from_nanos(rtt.as_nanos());
+            let test = (self.server, self.control_mss, self.cookie);
+            self.trains = capacity::from_server(self.request, test, rtt);
+        }
         let directions = match parameters.direction {
             Direction::Forward => &[Role::Sender][..],
             Direction::Reverse => &[Role::Receiver],

@@ -30,6 +30,16 @@ pub enum Role {
     Receiver,
 }
 
+impl Role {
+    /// Returns its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        }
+    }
+}
+
 /// Counters of a stream's thread, on cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]

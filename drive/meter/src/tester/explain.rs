@@ -65,6 +65,9 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     let peer = kept.peer.as_ref();
     let theirs = peer.and_then(|peer| readings(peer, id));
     let mut account = account(kept, role);
+    if let Some(rate) = path_left(kept, id, role) {
+        account.set_capacity(rate);
+    }
     let (own_end, peer_end) = match role {
         Role::Sender => (End::Sender, End::Receiver),
         Role::Receiver => (End::Receiver, End::Sender),
@@ -181,16 +184,27 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
         send_buffer_is_set: Some(kept.window_is_set),
         requested_rate: kept.requested_rate,
     });
-    // Several streams share the path.
-    let sending = kept
-        .streams
-        .iter()
-        .filter(|(_, role)| *role == Role::Sender);
-    let has_path = role == Role::Sender && sending.count() == 1;
-    if let Some(rate) = kept.path_rate.filter(|_| has_path) {
-        account.set_capacity(rate);
-    }
     account
+}
+
+/// What the path carries beside the other streams of a direction; `None` if it is unknown.
+fn path_left(kept: &Readings, id: u64, role: Role) -> Option<Rate> {
+    let (_, rate) = kept.path_rate.filter(|(of, _)| *of == role)?;
+    let is_other = |stream: &&(u64, Role)| stream.0 != id && stream.1 == role;
+    let sender = match role {
+        Role::Sender => Some(&kept.own),
+        Role::Receiver => kept.peer.as_ref(),
+    };
+    let mut left = rate.as_bps();
+    for (other, _) in kept.streams.iter().filter(is_other) {
+        let readings = readings(sender?, *other)?;
+        let (first, last) = (readings.first()?, readings.last()?);
+        let [first_acked, acked] = [first, last].map(|reading| reading.bytes_acked);
+        let acked = acked?.saturating_sub(first_acked?).as_bits_f64();
+        let seconds = last.at.saturating_since(first.at).as_secs_f64();
+        left = left.saturating_sub((acked / seconds.max(1e-9)) as u64);
+    }
+    Some(Rate::from_bps(left))
 }
 
 /// Returns half of the minimum RTT, the offset between the two ends' test clocks.

@@ -120,8 +120,10 @@ pub struct Outcome {
     pub latency: Vec<Latency>,
     /// How streams were added; `None`: all began at the start, or the test ended before.
     pub ramp: Option<Ramp>,
-    /// What the path to the server carries; `None`: it was not measured, or packet trains did not
-    /// show it.
+    /// Minimum RTT of the control connection before data flowed; `None`: unknown.
+    pub base_rtt: Option<gigatcp_units::Duration>,
+    /// What the path carries in the direction of the test, or to the server; `None`: it was not
+    /// measured, or packet trains did not show it.
     pub capacity: Option<PathCapacity>,
     /// Rate of a first short train, in payload: what is behind a token bucket, within its burst.
     pub first_train: Option<gigatcp_units::Rate>,

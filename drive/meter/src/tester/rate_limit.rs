@@ -80,6 +80,15 @@ impl TokenBucket {
         *paid_until = paid_until.checked_sub(time).unwrap_or(*paid_until);
     }
 
+    /// Pays for bytes if there is no debt; returns whether it did.
+    pub(super) fn pays(&self, bytes: u64, now: Instant) -> bool {
+        let has_room = self.debt(now).is_zero();
+        if has_room {
+            self.pay(bytes, now);
+        }
+        has_room
+    }
+
     /// The time until everything is paid.
     pub(super) fn debt(&self, now: Instant) -> Duration {
         lock(&self.paid_until).saturating_duration_since(now)

@@ -27,8 +27,9 @@ pub struct Readings {
     pub window_is_set: bool,
     /// Rate of each stream that the user set (`-b`).
     pub requested_rate: Option<Rate>,
-    /// Payload rate that the path from the client carries, as packet trains measured it.
-    pub path_rate: Option<Rate>,
+    /// Payload rate that the path carries, as packet trains measured it, and this end's role in that
+    /// direction.
+    pub path_rate: Option<(Role, Rate)>,
 }
 
 impl Readings {
@@ -45,26 +46,24 @@ impl Readings {
             peer: peer.and_then(Samples::from_json),
             server_is_later: outcome.protocol == Protocol::Nuttcp,
             window_is_set: outcome.parameters.window.is_some(),
-            path_rate: outcome.capacity.map(|capacity| capacity.rate),
+            path_rate: outcome.capacity.map(|path| (path.role, path.rate)),
             requested_rate: outcome.parameters.bandwidth.map(Rate::from_bps),
         }
     }
 
     /// Returns the content of the file.
     pub fn to_json(&self) -> Value {
-        let streams = self.streams.iter().map(|(id, role)| {
-            let role = match role {
-                Role::Sender => "sender",
-                Role::Receiver => "receiver",
-            };
-            json!({"id": id, "role": role})
-        });
+        let streams = self
+            .streams
+            .iter()
+            .map(|(id, role)| json!({"id": id, "role": role.name()}));
         json!({
             "schema": SCHEMA,
             "streams": streams.collect::<Vec<_>>(),
             "server_is_later": self.server_is_later,
             "window_is_set": self.window_is_set,
-            "path_bps": self.path_rate.map(Rate::as_bps),
+            "path_bps": self.path_rate.map(|(_, rate)| rate.as_bps()),
+            "path_role": self.path_rate.map(|(role, _)| role.name()),
             "requested_bps": self.requested_rate.map(Rate::as_bps),
             "own": self.own.to_json(),
             "peer": self.peer.as_ref().map(Samples::to_json),
@@ -76,14 +75,13 @@ impl Readings {
         if value["schema"].as_str()? != SCHEMA {
             return None;
         }
-        let stream = |one: &Value| {
-            let role = match one["role"].as_str()? {
-                "sender" => Role::Sender,
-                "receiver" => Role::Receiver,
-                _ => return None,
-            };
-            Some((one["id"].as_u64()?, role))
+        let role = |name: &Value| {
+            let roles = [Role::Sender, Role::Receiver];
+            roles.into_iter().find(|role| name == role.name())
         };
+        let stream = |stream: &Value| Some((stream["id"].as_u64()?, role(&stream["role"])?));
+        let path_bps = value["path_bps"].as_u64().map(Rate::from_bps);
+        let path_role = role(&value["path_role"]).unwrap_or(Role::Sender);
         Some(Self {
             streams: value["streams"]
                 .as_array()?
@@ -94,7 +92,7 @@ impl Readings {
             peer: Samples::from_json(&value["peer"]),
             server_is_later: value["server_is_later"].as_bool().unwrap_or(false),
             window_is_set: value["window_is_set"].as_bool()?,
-            path_rate: value["path_bps"].as_u64().map(Rate::from_bps),
+            path_rate: path_bps.map(|rate| (path_role, rate)),
             requested_rate: value["requested_bps"].as_u64().map(Rate::from_bps),
         })
     }

@@ -109,8 +109,8 @@ pub struct Request {
     pub adds_streams: bool,
     /// Pings of the server before and during the test.
     pub latency: PingSet,
-    /// Whether packet trains measure what the path carries, before a test that sends TCP to a server of
-    /// this project.
+    /// Whether packet trains measure what the path carries, before a test of TCP with a server of this
+    /// project: to the server if this end sends.
     pub measures_capacity: bool,
 }
 

@@ -530,6 +530,7 @@ impl Traffic {
             intervals: self.intervals.clone(),
             samples: self.samples(),
             cpu: self.cpu,
+            base_rtt: None,
             capacity: None,
             first_train: None,
             clocks: None,

@@ -27,7 +27,7 @@ pub fn server(admission: Admission) -> Running {
 /// A control connection.
 pub struct Stranger {
     pub control: TcpStream,
-    cookie: [u8; COOKIE_LENGTH],
+    pub cookie: [u8; COOKIE_LENGTH],
     at: SocketAddr,
 }
 

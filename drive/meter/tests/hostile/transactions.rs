@@ -1,11 +1,12 @@
 //! Requests and responses: connections, memory, rate and work that a client can ask for.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use gigatcp_meter::tester::{Admission, ServerConfig};
-use gigatcp_protocol::iperf3::{ErrorCode, Limits, MAX_FLOWS, MAX_SIZE, State};
+use gigatcp_protocol::iperf3::datagram::CONNECT;
+use gigatcp_protocol::iperf3::{Cookie, ErrorCode, Limits, MAX_FLOWS, MAX_SIZE, State, Tag};
 use serde_json::{Value, json};
 
 use super::common::{LOCALHOST, Running};
@@ -15,7 +16,8 @@ use super::stranger::{Stranger, server};
 const SOON: Duration = Duration::from_secs(5);
 
 fn transactions(mode: &str, flows: u32, request: u32, response: u32) -> Value {
-    json!({"tcp": true, "time": 30, "parallel": 1,
+    let transport = if mode == "udp_rr" { "udp" } else { "tcp" };
+    json!({transport: true, "time": 30, "parallel": 1,
         "gigatcp": {"mode": mode, "flows": flows, "request": request, "response": response}})
 }
 
@@ -54,8 +56,13 @@ fn transactions_beyond_the_limits_of_a_test_are_refused() {
             ErrorCode::BLOCK_SIZE,
         ),
         (transactions("tcp_rr", 1, 1, 0), ErrorCode::BLOCK_SIZE),
+        (transactions("udp_rr", 1, 15, 16), ErrorCode::BLOCK_SIZE),
         (
-            transactions("udp_rr", 1, 1, 1),
+            transactions("udp_rr", 1, 16, MAX_SIZE),
+            ErrorCode::BLOCK_SIZE,
+        ),
+        (
+            transactions("sctp_rr", 1, 1, 1),
             ErrorCode::RECEIVE_PARAMETERS,
         ),
         // 36 KiB for each connection.
@@ -232,4 +239,33 @@ fn test_whose_connections_do_not_come_is_ended() {
     stranger.control.set_read_timeout(Some(3 * SOON)).unwrap();
     let code = ErrorCode::STREAM_ACCEPT.0;
     assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
+}
+
+#[test]
+fn request_over_udp_without_the_tag_of_its_test_has_no_response() {
+    let server = server(Admission::default());
+    let mut stranger = Stranger::requests(&server, &transactions("udp_rr", 1, 16, 60_000));
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(server.at).unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    let mut answer = [0; 65_536];
+    // The answer to the first message may be lost: each one has its own.
+    for _ in 0..2 {
+        socket.send(&CONNECT).unwrap();
+        assert_eq!(socket.recv(&mut answer).unwrap(), 4);
+    }
+    stranger.await_start();
+    let tag = Tag::of(&Cookie::from_bytes(stranger.cookie));
+    let mut request = [0; 16];
+    for wrong in [&b"................"[..], b"", &stranger.cookie[..8]] {
+        socket.send(wrong).unwrap();
+    }
+    tag.write(7, &mut request);
+    socket.send(&request).unwrap();
+    // Only that request has a response.
+    let length = socket.recv(&mut answer).unwrap();
+    assert_eq!((length, tag.read(&answer[..length])), (60_000, Some(7)));
+    socket.set_nonblocking(true).unwrap();
+    assert!(socket.recv(&mut answer).is_err());
 }

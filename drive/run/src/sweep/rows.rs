@@ -1,6 +1,6 @@
 //! Stored results of a cell, and the columns of the tables made of them.
 
-use gigatcp_plan::record::{FlowRecord, HopRecord, SeriesRecord};
+use gigatcp_plan::record::{FlowRecord, HopRecord, SeriesRecord, combined_rate};
 use serde::{Deserialize, Serialize};
 
 /// Results of one repetition of a cell.
@@ -41,6 +41,9 @@ pub struct FlowRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     pub bytes: u64,
+    /// Start of the tester's clock; 0 in rows of versions that did not store it.
+    #[serde(default)]
+    pub clock_start_ns: u64,
     pub average_ns: u64,
     pub completion_ns: Option<u64>,
     pub goodput_bps: f64,
@@ -176,6 +179,7 @@ fn of_flow(flow: &FlowRecord, detail: Detail) -> FlowRow {
         congestion_control: flow.congestion_control.clone(),
         failure: flow.failure.clone(),
         bytes: flow.bytes,
+        clock_start_ns: flow.clock_start_ns,
         average_ns: flow.average_ns,
         completion_ns: flow.completion_ns,
         goodput_bps: flow.goodput_bps,
@@ -307,7 +311,7 @@ pub const CELL: &[Column<CellRow>] = columns! { row: CellRow;
     packets "packets" Whole "wire packets" = row.packets;
     flows "" Whole "connections" = row.flows.len() as u64;
     bytes "bytes" Whole "application data delivered, all flows" = sum(row, |flow| flow.bytes);
-    goodput_bps "bit/s" Number "sum of the goodput of all flows" = goodput(row);
+    goodput_bps "bit/s" Number "goodput of all flows together, from the start of the first to the end of the last" = goodput(row);
     theory_bps "bit/s" Number "sum of the goodput that equations predict for all flows" = theory(row);
     fairness "" Number "Jain's index of the goodput of all flows" = fairness(row);
     completion_ns "ns" Whole "time until the last flow had delivered everything" = row.flows.iter().map(|flow| flow.completion_ns).max().flatten();
@@ -404,13 +408,15 @@ fn theory(row: &CellRow) -> Option<f64> {
 }
 
 fn goodput(row: &CellRow) -> Option<f64> {
-    (!row.flows.is_empty()).then(|| row.flows.iter().map(|flow| flow.goodput_bps).sum())
+    let flows = row.flows.iter();
+    let rates = flows.map(|flow| (flow.clock_start_ns, flow.average_ns, flow.goodput_bps));
+    (!row.flows.is_empty()).then(|| combined_rate(rates))
 }
 
 /// Returns Jain's fairness index (Jain, Chiu, Hawe 1984). It is the square of the sum over n times
 /// the sum of squares.
 fn fairness(row: &CellRow) -> Option<f64> {
-    let sum: f64 = goodput(row)?;
+    let sum: f64 = row.flows.iter().map(|flow| flow.goodput_bps).sum();
     let squares: f64 = row
         .flows
         .iter()
@@ -450,4 +456,25 @@ pub fn find_metric(name: &str) -> Option<&'static Column<CellRow>> {
 /// Returns the numeric columns of `cells`.
 pub fn metrics() -> impl Iterator<Item = &'static Column<CellRow>> {
     CELL.iter().filter(|column| column.kind != Kind::Text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goodput_of_flows_one_after_the_other_is_that_of_the_link() {
+        let flow = |place: u64| FlowRow {
+            clock_start_ns: place * 1_000_000_000,
+            average_ns: 1_000_000_000,
+            goodput_bps: 8e6,
+            ..FlowRow::default()
+        };
+        let row = CellRow {
+            flows: (0..3).map(flow).collect(),
+            ..CellRow::default()
+        };
+        let column = find_metric("goodput_bps").unwrap();
+        assert_eq!(metric(&row, column), Some(8e6));
+    }
 }

@@ -16,6 +16,7 @@ mod child;
 mod root;
 mod tools;
 
+use std::io;
 use std::path::PathBuf;
 
 use rmcp::model::{
@@ -25,6 +26,9 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 
 use super::Outcome;
@@ -83,16 +87,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         timeout: std::time::Duration::from_nanos(arguments.timeout.as_nanos()),
         calls: Semaphore::new(MAX_IN_FLIGHT),
     };
-    let cannot = |error: &std::io::Error| Failure::io("serve on standard input", error);
+    let cannot = |error: &io::Error| Failure::io("serve on standard input", error);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| cannot(&error))?;
     let served = runtime.block_on(async {
         let (input, output) = rmcp::transport::io::stdio();
-        let transport = AsyncRwTransport::new_server(input, output);
+        let (lines, requests) = tokio::io::duplex(MAX_REQUEST);
+        tokio::spawn(pass_requests(input, requests));
         let service = server
-            .serve(transport.with_max_line_length(MAX_REQUEST))
+            .serve(AsyncRwTransport::new_server(lines, output))
             .await;
         // A client that leaves before it begins is no error.
         if let Ok(service) = service {
@@ -104,6 +109,42 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     runtime.shutdown_background();
     served.map_err(|error| Failure::fault(error.to_string()))?;
     Ok(Outcome::Done)
+}
+
+/// Passes lines on, and answers those that are no JSON, or too long, which `rmcp` ignores (JSON-RPC
+/// 2.0, section 5.1). Each answer is one write, so those of `rmcp` do not mix with it.
+async fn pass_requests(
+    input: impl AsyncRead + Unpin,
+    mut requests: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let mut line = Vec::new();
+    let mut is_cut = false;
+    loop {
+        line.clear();
+        let mut part = (&mut input).take(MAX_REQUEST as u64);
+        if part.read_until(b'\n', &mut line).await? == 0 {
+            return Ok(());
+        }
+        let was_cut = std::mem::replace(&mut is_cut, !line.ends_with(b"\n"));
+        let error = if was_cut || (is_cut && line.len() < MAX_REQUEST) {
+            // The rest of a line that was answered, or one without an end.
+            continue;
+        } else if is_cut {
+            ErrorData::invalid_request(format!("a request has at most {MAX_REQUEST} bytes"), None)
+        } else if let Err(error) = serde_json::from_slice::<IgnoredAny>(&line)
+            && !line.trim_ascii().is_empty()
+        {
+            ErrorData::parse_error(format!("not JSON: {error}"), None)
+        } else {
+            requests.write_all(&line).await?;
+            continue;
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": null, "error": error});
+        let mut output = tokio::io::stdout();
+        output.write_all(format!("{answer}\n").as_bytes()).await?;
+        output.flush().await?;
+    }
 }
 
 /// The server's side of the protocol.

@@ -96,6 +96,9 @@ pub(crate) enum Mode {
     /// Connect, request and response, up to -P connections at a time (neper's)
     #[value(name = "tcp_crr")]
     TcpCrr,
+    /// Requests and responses over UDP, on each of -P flows (neper's)
+    #[value(name = "udp_rr")]
+    UdpRr,
     /// Test packets of STAMP: one-way delays against any reflector (RFC 8762, or TWAMP Light)
     Stamp,
 }
@@ -178,7 +181,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["protocol", "port", "json", "json_stream", "whatif"])]
     ndt7: bool,
 
-    /// What is exchanged; tcp_rr and tcp_crr require a `gigatcp server`
+    /// What is exchanged; tcp_rr, tcp_crr and udp_rr require a `gigatcp server`
     #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Stream)]
     mode: Mode,
 

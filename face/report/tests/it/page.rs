@@ -1,7 +1,7 @@
 //! The page as a whole: offline, safe, small, and complete without scripts.
 
 use crate::sample;
-use gigatcp_plan::record::{CeilingRecord, RunRecord, TestRecord, WhyRecord, WhyVerdict};
+use gigatcp_plan::record::{RunRecord, TestRecord, WhyRecord, WhyVerdict};
 use gigatcp_report::{Published, Report};
 
 /// A published file for one of the invented series.
@@ -327,20 +327,22 @@ fn the_page_of_a_test_begins_with_its_answer() {
 }
 
 #[test]
-fn the_page_of_a_test_tells_the_loopback_ceiling_and_that_the_tester_is_near_it() {
+fn page_of_a_test_has_the_lines_of_the_terminal_on_path_latency_and_hosts() {
     let mut run = sample::run(1);
     run.series.truncate(1);
+    let facts = [
+        ("Path", "carries 91 Mbit/s"),
+        ("RPM", "600"),
+        ("CPU", "3 % of one core"),
+    ];
+    let facts = facts.map(|(label, text)| (label.to_owned(), text.to_owned()));
     run.series[0].test = Some(TestRecord {
-        started_unix_ms: 0,
-        batch_unix_ms: 0,
-        ceiling: Some(CeilingRecord {
-            loopback_bps: 20_000_000_000,
-            result_bps: 17_000_000_000,
-            is_near: true,
-        }),
+        facts: facts.to_vec(),
+        ..TestRecord::default()
     });
     let page = Report::new(&run, None).html();
-    let line = "TCP inside this host carries 20.00 Gbit/s with the same block and number of \
-                streams; this test moved 85 % of that: the tester itself is near its limit";
-    assert!(page.contains(line));
+    for (label, text) in facts {
+        let line = format!("<dt>{label}</dt><dd>{text}</dd>");
+        assert!(page.contains(&line), "{line}");
+    }
 }

@@ -99,6 +99,8 @@ pub(super) struct Running {
     pub(super) taken: Vec<u16>,
     /// Whether it waits for data connections.
     pub(super) is_opening: Arc<AtomicBool>,
+    /// Whether trains are sent to its client.
+    pub(super) has_trains: bool,
     /// Whether it changed the listener for its data connections.
     pub(super) has_changed_listener: bool,
     thread: JoinHandle<Ended>,
@@ -111,6 +113,14 @@ impl Running {
             && self.is_udp
             && self.address == address
             && self.handed < self.streams
+    }
+
+    /// Returns whether a client that has its cookie may request trains, at the address of the test.
+    pub(super) fn awaits_trains(&self, cookie: &Cookie, address: IpAddr) -> bool {
+        self.has_cookie(cookie)
+            && self.address == address
+            && !(self.is_udp || self.has_trains)
+            && self.is_opening.load(Ordering::Acquire)
     }
 
     /// Returns whether a data port belongs to this test.
@@ -667,6 +677,7 @@ impl<'a> ClientTable<'a> {
                 ports,
                 taken: Vec::new(),
                 is_opening,
+                has_trains: false,
                 has_changed_listener,
                 thread,
             },

@@ -1,16 +1,17 @@
 //! Clients of iperf3's protocol: cookies, parameters, and data connections at the same port.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
 
 use gigatcp_protocol::iperf3::datagram::{PING, reply_to};
-use gigatcp_protocol::iperf3::train::Message;
+use gigatcp_protocol::iperf3::train::{Message, TrainRequest};
 use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session, State};
 use socket2::SockRef;
 
 use super::client_table::{Client, ClientTable, Running};
 use super::pending::{MAX_ARRIVALS, Pending, PendingState};
+use super::trains::TrainSender;
 use crate::system::{BUFFER_OVERHEAD, clock, socket as kernel};
 use crate::tester::admission::Network;
 use crate::tester::listening::udp_stream;
@@ -138,6 +139,10 @@ impl ClientTable<'_> {
             self.take_train(message, peer, received);
             return;
         }
+        if let Some(request) = TrainRequest::read(datagram) {
+            self.begin_trains(request, peer, received.to);
+            return;
+        }
         let is_ping = datagram.starts_with(&PING) && self.knows(peer.ip());
         if is_ping && self.pings.take(std::time::Instant::now()) {
             // A reply that the system refuses counts as lost.
@@ -176,20 +181,34 @@ impl ClientTable<'_> {
         };
         let now = std::time::Instant::now();
         let is_known = self.trains.has(peer) || self.knows(peer.ip());
-        if is_known && self.pays_for_train(received.length as u64, peer, now) {
+        let bytes = received.length as u64 + udp_headers(peer.ip());
+        // Without room in the total rate the train is not recorded.
+        let mut bucket = self.bucket.iter();
+        if is_known && bucket.all(|bucket| bucket.pays(bytes, now)) {
             let at = received.at.unwrap_or_else(clock::realtime);
             self.trains.push(peer, number, at, now);
         }
     }
 
-    /// Pays for a datagram of a train. Without room in the total rate the train is not recorded.
-    fn pays_for_train(&self, length: u64, peer: SocketAddr, now: std::time::Instant) -> bool {
-        self.bucket.as_ref().is_none_or(|bucket| {
-            bucket.debt(now).is_zero() && {
-                bucket.pay(length + udp_headers(peer.ip()), now);
-                true
-            }
-        })
+    /// Starts to send trains to the client of a test that awaits its streams.
+    fn begin_trains(&mut self, first: TrainRequest, peer: SocketAddr, to: Option<IpAddr>) {
+        let mut running = self.running.values_mut();
+        let Some(test) = running.find(|test| test.awaits_trains(&first.cookie, peer.ip())) else {
+            return;
+        };
+        let Ok(socket) = udp_stream(self.server.at_asked(to, self.server.at.port()), peer) else {
+            return;
+        };
+        test.has_trains = true;
+        let sender = TrainSender {
+            socket,
+            bucket: self.bucket.clone(),
+            is_opening: test.is_opening.clone(),
+        };
+        // A client without trains measures nothing.
+        let _ = std::thread::Builder::new()
+            .name("trains".into())
+            .spawn(move || sender.run(first));
     }
 
     /// Sets the listener's options that must precede acceptance. Returns whether there were any.

@@ -1,15 +1,28 @@
-//! Arrival times of packet trains, by which clients measure the path.
+//! Packet trains, by which clients measure the path: arrival times of theirs, and trains to them.
 //!
 //! Only a client with a control connection is recorded, at most [`MAX_PACKETS`] packets of its last
 //! train and [`MAX_CLIENTS`] clients at a time: 1.5 MiB. An answer is shorter than the packets that it
 //! is about, so a forged address gains nothing. With a total rate the packets are paid from it.
+//!
+//! Trains are sent to the address of a test that awaits its streams, if the request has the test's
+//! cookie: at most [`MAX_SENT`] packets for a test, by one thread that ends when the streams come.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gigatcp_protocol::iperf3::train::Arrivals;
+use gigatcp_protocol::iperf3::train::{
+    Arrivals, MIN_LENGTH, REQUEST_LENGTH, SentTrain, TrainRequest,
+};
 use gigatcp_why::trains::deliveries;
+
+use crate::system::datagrams::MAX_BATCH;
+use crate::tester::capacity::{HEADER, MAX_PACKETS as MAX_OF_TRAIN, MAX_SEGMENT};
+use crate::tester::capacity::{send_train, since_first};
+use crate::tester::client::is_timeout;
+use crate::tester::rate_limit::{TokenBucket, udp_headers};
 
 /// Maximum number of packets recorded of a train.
 const MAX_PACKETS: usize = 4096;
@@ -22,6 +35,12 @@ const KEPT: Duration = Duration::from_secs(5);
 
 /// Packets recorded in a second, of all clients: trains of a few clients at 10 Gbit/s.
 const MAX_RATE: u32 = 20_000;
+
+/// Packets sent to a client before its test.
+const MAX_SENT: u32 = 2 * MAX_OF_TRAIN;
+
+/// Maximum wait for the next request, and for an interface that does not send.
+const WAIT: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
 /// The last train of a client.
 #[derive(Debug)]
@@ -82,14 +101,7 @@ impl Trains {
     /// The answer to a client that asks for a train; `None` if no packet of it has arrived.
     pub(super) fn answer(&self, peer: SocketAddr, number: u16) -> Option<Vec<u8>> {
         let log = self.logs.get(&peer).filter(|log| log.number == number)?;
-        let first = *log.arrivals.first()?;
-        let times = log.arrivals.iter().map(|at| {
-            let nanos = at.saturating_sub(first);
-            gigatcp_units::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
-        });
-        let mut times: Vec<gigatcp_units::Duration> = times.collect();
-        // The real-time clock may be set.
-        times.sort_unstable();
+        let times = since_first(&log.arrivals);
         let arrivals = Arrivals {
             train: number,
             packets: times.len() as u32,
@@ -97,6 +109,64 @@ impl Trains {
             deliveries: deliveries(&times),
         };
         Some(arrivals.to_bytes())
+    }
+}
+
+/// Sends trains to the client of a test.
+#[derive(Debug)]
+pub(super) struct TrainSender {
+    /// Connected to the client.
+    pub(super) socket: UdpSocket,
+    /// Rate of all tests, if it is limited.
+    pub(super) bucket: Option<Arc<TokenBucket>>,
+    /// Whether the test awaits its streams, which ends it.
+    pub(super) is_opening: Arc<AtomicBool>,
+}
+
+impl TrainSender {
+    /// Answers requests with the cookie of the first one. A repeated one has the same report.
+    pub(super) fn run(self, first: TrainRequest) -> std::io::Result<()> {
+        self.socket.set_read_timeout(Some(WAIT[0]))?;
+        self.socket.set_write_timeout(Some(WAIT[1]))?;
+        let mut left = MAX_SENT;
+        let mut last: Option<SentTrain> = None;
+        let mut request = Some(first);
+        let mut datagram = [0; REQUEST_LENGTH];
+        while self.is_opening.load(Ordering::Acquire) {
+            if let Some(request) = request.filter(|request| request.cookie == first.cookie) {
+                let sent = match last.filter(|last| last.train == request.train) {
+                    Some(sent) => sent,
+                    None => self.send(request, left)?,
+                };
+                if last.replace(sent) != Some(sent) {
+                    left -= sent.packets;
+                }
+                self.socket.send(&sent.to_bytes())?;
+            }
+            request = match self.socket.recv(&mut datagram) {
+                Ok(length) => TrainRequest::read(&datagram[..length]),
+                Err(error) if is_timeout(&error) => None,
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(())
+    }
+
+    /// Sends a train of at most `left` packets, as far as the total rate has room.
+    fn send(&self, request: TrainRequest, left: u32) -> std::io::Result<SentTrain> {
+        let size = usize::from(request.size).clamp(MIN_LENGTH, (MAX_SEGMENT + HEADER) as usize);
+        let count = u32::from(request.packets).min(MAX_OF_TRAIN).min(left);
+        let headers = udp_headers(self.socket.peer_addr()?.ip());
+        let batch = self.bucket.as_ref().map_or(MAX_BATCH, |_| 1);
+        send_train(
+            &self.socket,
+            (request.train, count, size),
+            batch,
+            |packets| {
+                let bytes = packets as u64 * (size as u64 + headers);
+                (self.bucket.as_ref()).is_none_or(|bucket| bucket.pays(bytes, Instant::now()))
+            },
+        )
     }
 }
 

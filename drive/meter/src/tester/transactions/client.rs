@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::{
-    Client, ClientEvent, Cookie, Cpu, Mode, Output, Responses, Results, Transactions,
+    Client, ClientEvent, Cookie, Cpu, Mode, Output, Parameters, Responses, Results, Transactions,
     clock as times,
 };
 use mio::{Events, Interest, Poll, Token};
@@ -30,6 +30,9 @@ const MAX_OPENING: usize = 256;
 
 /// Descriptors of this process in addition to the connections.
 const OTHER_DESCRIPTORS: u64 = 32;
+
+/// Time after which a request over UDP is lost, and time between two first messages of a flow.
+const LOST_AFTER: Duration = Duration::from_secs(1);
 
 /// Pause after a connection failed.
 const RETRY: Duration = Duration::from_millis(10);
@@ -84,6 +87,8 @@ pub fn run(
 struct Test<'a> {
     request: &'a Request,
     transactions: Transactions,
+    /// Parameters of the connections.
+    parameters: Parameters,
     client: Client,
     wire: Wire,
     server: SocketAddr,
@@ -115,6 +120,8 @@ struct Test<'a> {
     total: TransactionInterval,
     cpu: Cpu,
     peer: Option<Results>,
+    /// Time of the next look for lost requests.
+    look_at: Instant,
 }
 
 impl<'a> Test<'a> {
@@ -138,13 +145,15 @@ impl<'a> Test<'a> {
         parameters.private = Some(private);
         parameters.parallel = 1;
         parameters.blockcount = 0;
+        parameters.transport = transactions.mode.transport();
         let cookie = Cookie::from_random(random());
         let now = Instant::now();
         Ok(Self {
             request,
             messages: Messages::new(&cookie, &transactions),
             transactions,
-            client: Client::new(cookie, parameters),
+            client: Client::new(cookie, parameters.clone()),
+            parameters,
             wire,
             server,
             poll,
@@ -168,6 +177,7 @@ impl<'a> Test<'a> {
             total: TransactionInterval::default(),
             cpu: Cpu::default(),
             peer: None,
+            look_at: now,
         })
     }
 
@@ -195,6 +205,7 @@ impl<'a> Test<'a> {
             Output::Event(ClientEvent::Start) => {}
             Output::Event(ClientEvent::Run) => {
                 let is_early = self.opened < self.transactions.flows as usize;
+                // A flow of UDP exists at the server before its answer has come.
                 if self.transactions.mode == Mode::TcpRr && is_early {
                     self.abort(report);
                     let option = self.transactions.mode.name();
@@ -237,10 +248,10 @@ impl<'a> Test<'a> {
         is_time_over || (amount > 0 && self.total.count >= amount)
     }
 
-    /// Opens connections before a test of `tcp_rr`, [`MAX_OPENING`] at a time.
+    /// Opens connections before a test of `tcp_rr` or `udp_rr`, [`MAX_OPENING`] at a time.
     fn fill(&mut self) -> Result<(), TestError> {
         let flows = self.transactions.flows as usize;
-        while self.transactions.mode == Mode::TcpRr
+        while self.transactions.mode != Mode::TcpCrr
             && self.opening < MAX_OPENING
             && self.connections.len() < flows
         {
@@ -257,18 +268,16 @@ impl<'a> Test<'a> {
 
     /// Starts a connection at a place.
     fn open(&mut self, place: usize) -> io::Result<()> {
-        let has_transaction = self.transactions.mode == Mode::TcpCrr;
-        let parameters = &self.request.parameters;
         let mut connection = Connection::open(
             self.request,
-            parameters,
+            &self.parameters,
             self.server,
             &self.messages,
-            has_transaction,
+            self.transactions.mode,
         )?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
-        registry.register(connection.stream(), Token(place), interest)?;
+        registry.register(connection.source(), Token(place), interest)?;
         self.connections[place] = Some(connection);
         Ok(())
     }
@@ -281,7 +290,10 @@ impl<'a> Test<'a> {
         self.last_response = now;
         self.begin_interval(Duration::ZERO);
         match self.transactions.mode {
-            Mode::TcpRr => self.opened_in = self.begun.elapsed(),
+            Mode::TcpRr | Mode::UdpRr => {
+                self.opened_in = self.begun.elapsed();
+                self.opened = self.connections.len();
+            }
             Mode::TcpCrr => {
                 let flows = self.transactions.flows as usize;
                 self.connections.resize_with(flows, || None);
@@ -322,9 +334,9 @@ impl<'a> Test<'a> {
     /// Begins a transaction at a place.
     fn begin(&mut self, place: usize, now: Instant) -> io::Result<()> {
         match (self.transactions.mode, &mut self.connections[place]) {
-            (Mode::TcpRr, Some(connection)) => connection.begin(&self.messages, now),
-            (Mode::TcpRr, None) => Ok(()),
             (Mode::TcpCrr, _) => self.open(place),
+            (_, Some(connection)) => connection.begin(&mut self.messages, now),
+            (_, None) => Ok(()),
         }
     }
 
@@ -360,6 +372,10 @@ impl<'a> Test<'a> {
         }
         self.client.handle_timeout(self.wire.now());
         self.check_answer(report)?;
+        if self.transactions.mode == Mode::UdpRr && !self.is_over && self.look_at <= now {
+            self.look_at = now + STEP;
+            self.handle_lost();
+        }
         match self.started {
             None if !self.connections.is_empty() => self.fill(),
             None => Ok(()),
@@ -428,6 +444,23 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
+    /// Counts requests over UDP without a response as lost, and repeats first messages of flows.
+    fn handle_lost(&mut self) {
+        let now = Instant::now();
+        if self.started.is_none() {
+            let flows = self.connections.iter_mut().flatten();
+            flows.for_each(|flow| flow.repeat(LOST_AFTER, now));
+        }
+        for (place, flow) in self.connections.iter_mut().enumerate() {
+            let is_lost = (flow.as_mut()).is_some_and(|flow| flow.gives_up(LOST_AFTER, now));
+            if is_lost {
+                self.vacant.push_back(place);
+                self.current.lost += 1;
+                self.total.lost += u64::from(!self.current.omitted);
+            }
+        }
+    }
+
     /// Removes a connection that failed.
     fn lose(&mut self, place: usize, error: io::Error) {
         self.connections[place] = None;
@@ -456,7 +489,7 @@ impl<'a> Test<'a> {
         if self.interval_end().is_some_and(|end| end <= now) {
             self.end_interval(report);
         }
-        let has_none = self.transactions.mode == Mode::TcpRr && self.opened == 0;
+        let has_none = self.transactions.mode != Mode::TcpCrr && self.opened == 0;
         let timeout = self.request.receive_timeout;
         let is_silent = now > self.last_response + timeout;
         if self.has_ended() || has_none {

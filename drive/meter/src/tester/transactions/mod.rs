@@ -1,5 +1,5 @@
-//! Request/response and connect/request/response rates over many connections (neper's `tcp_rr` and
-//! `tcp_crr`).
+//! Request/response and connect/request/response rates over many connections (neper's `tcp_rr`,
+//! `tcp_crr` and `udp_rr`).
 //!
 //! Control connection, admission and results are those of other tests. Each end runs all
 //! connections of a test in one thread, as an event loop: only the sockets grow with their number.
@@ -54,7 +54,7 @@ const SEGMENT: u64 = 1448;
 /// Bytes that a transaction costs under a rate.
 fn cost(transactions: &Transactions) -> u64 {
     let connection = match transactions.mode {
-        Mode::TcpRr => 0,
+        Mode::TcpRr | Mode::UdpRr => 0,
         Mode::TcpCrr => CONNECTION,
     };
     let bytes = u64::from(transactions.request) + u64::from(transactions.response);

@@ -22,6 +22,8 @@ pub struct TransactionInterval {
     pub count: u64,
     /// Failed connections.
     pub failed: u64,
+    /// Requests without a response in time (`udp_rr`).
+    pub lost: u64,
     pub(super) latencies: Latencies,
 }
 

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::{
@@ -20,7 +19,7 @@ use super::super::options;
 use super::super::session::{Ended, STREAMS_TIMEOUT, Served};
 use super::super::socket::Socket;
 use super::super::wire::{Arrival, STEP};
-use super::flow::{Flow, Messages};
+use super::flow::{Flow, Messages, Stream};
 use super::outcome::ServedTransactions;
 use super::{CONNECTION, CONTROL, EVENTS, SEGMENT, add_reader, cost_of, cpu_shares, wait};
 use crate::system::clock;
@@ -54,7 +53,7 @@ pub(in super::super) fn serve(
     served.session.create_streams(served.wire.now());
     let end = loop {
         if responder.started.is_none() && responder.is_complete() {
-            if transactions.mode == Mode::TcpRr
+            if transactions.mode != Mode::TcpCrr
                 && let Some(opened) = opened.take()
             {
                 opened();
@@ -122,7 +121,7 @@ impl Responder {
         add_reader(&poll, served.wire.stream(), CONTROL)?;
         add_reader(&poll, &served.mailbox.event_fd, ARRIVALS)?;
         Ok(Self {
-            messages: Messages::new(&transactions),
+            messages: Messages::new(&served.cookie, &transactions),
             transactions,
             poll,
             events: Events::with_capacity(EVENTS),
@@ -146,7 +145,7 @@ impl Responder {
     /// Whether the connections exist that must exist before the test.
     fn is_complete(&self) -> bool {
         match self.transactions.mode {
-            Mode::TcpRr => self.count() == self.transactions.flows as usize,
+            Mode::TcpRr | Mode::UdpRr => self.count() == self.transactions.flows as usize,
             Mode::TcpCrr => true,
         }
     }
@@ -252,11 +251,8 @@ impl Responder {
             false => self.transactions.flows as usize - self.count(),
         };
         for socket in served.mailbox.drain(room) {
-            let Socket::Tcp(stream) = socket else {
-                continue;
-            };
             let place = self.free.pop().unwrap_or(self.flows.len());
-            let Ok(mut flow) = prepare(stream, &self.transactions) else {
+            let Ok(mut flow) = prepare(socket, &self.transactions) else {
                 // The client has closed it already.
                 if place < self.flows.len() {
                     self.free.push(place);
@@ -265,7 +261,7 @@ impl Responder {
             };
             let interest = Interest::READABLE | Interest::WRITABLE;
             let registry = self.poll.registry();
-            registry.register(flow.stream(), Token(place), interest)?;
+            registry.register(flow.source(), Token(place), interest)?;
             match self.flows.get_mut(place) {
                 Some(free) => *free = Some(flow),
                 None => self.flows.push(Some(flow)),
@@ -354,15 +350,29 @@ fn read_control(served: &mut Served) {
     }
 }
 
-/// Sets up a connection whose cookie was read.
-fn prepare(stream: TcpStream, transactions: &Transactions) -> io::Result<Flow> {
-    let socket = SockRef::from(&stream);
+/// Sets up a connection whose cookie was read, or a flow of UDP.
+fn prepare(socket: Socket, transactions: &Transactions) -> io::Result<Flow> {
     let buffer = |size: u32| size.max(MIN_BUFFER) as usize;
-    socket.set_recv_buffer_size(buffer(transactions.request))?;
-    socket.set_send_buffer_size(buffer(transactions.response))?;
+    let set_buffers = |socket: &SockRef<'_>| {
+        socket.set_recv_buffer_size(buffer(transactions.request))?;
+        socket.set_send_buffer_size(buffer(transactions.response))
+    };
+    let stream = match socket {
+        Socket::Udp(socket) => {
+            set_buffers(&SockRef::from(&socket))?;
+            socket.set_nonblocking(true)?;
+            let socket = mio::net::UdpSocket::from_std(socket);
+            return Ok(Flow::new(Stream::Udp(socket), SEGMENT));
+        }
+        Socket::Tcp(stream) => stream,
+        _ => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    let socket = SockRef::from(&stream);
+    set_buffers(&socket)?;
     // What a client does not read ends with the test, and not minutes later.
     socket.set_linger(Some(Duration::ZERO))?;
     // The client chooses it, and headers are most of what small segments cost.
     let segment = options::mss(&socket).map_or(SEGMENT, u64::from);
-    Ok(Flow::new(mio::net::TcpStream::from_std(stream), segment))
+    let stream = mio::net::TcpStream::from_std(stream);
+    Ok(Flow::new(Stream::Tcp(stream), segment))
 }

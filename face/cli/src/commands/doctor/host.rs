@@ -182,9 +182,16 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
     let rate = tester::steady(measured, role).map_or(mean, |steady| steady.rate);
     let explained = tester::explain(measured);
     let diagnosis = explained.first().map(|stream| &stream.diagnosis);
-    let min_rtt = diagnosis
-        .map(|diagnosis| diagnosis.min_rtt)
-        .filter(|rtt| !rtt.is_zero());
+    // The queue that the load of the test builds is not part of the path's RTT.
+    let rtts = [
+        measured.base_rtt,
+        diagnosis.map(|diagnosis| diagnosis.min_rtt),
+    ];
+    let min_rtt = rtts
+        .into_iter()
+        .flatten()
+        .filter(|rtt| !rtt.is_zero())
+        .min();
     let answer = diagnosis.map(|diagnosis| diagnosis.answer());
     let counters = diagnosis.map(|diagnosis| Transfer {
         ends: String::new(),
@@ -201,6 +208,7 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
             transfer.diagnosis.alternative = counters.diagnosis.alternative;
         }
         transfer.diagnosis.throughput = Rate::from_bps(mean as u64);
+        transfer.diagnosis.min_rtt = min_rtt.unwrap_or_default();
         transfer.sets_buffers = Some(false);
         let is_of_test = |id: &str| !PAUSES.contains(&id);
         transfer
@@ -211,7 +219,6 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
     });
     let bps = |rate: Rate| rate.as_bps() as f64;
     let is_sending = role == Role::Sender;
-    let capacity = measured.capacity.filter(|_| is_sending);
     Measured {
         test: Test {
             is_sending,
@@ -225,11 +232,11 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
             }),
         },
         transfer,
-        capacity: capacity.map(|path| Estimate {
+        capacity: measured.capacity.map(|path| Estimate {
             low: bps(path.low),
             mid: bps(path.rate),
             high: bps(path.high),
         }),
-        within_burst: measured.first_train.filter(|_| is_sending).map(bps),
+        within_burst: measured.first_train.map(bps),
     }
 }

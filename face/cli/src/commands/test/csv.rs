@@ -34,7 +34,7 @@ fn line(
     stream: &StreamOutcome,
     part: &StreamInterval,
 ) -> String {
-    let role = sums::role_name(stream.role);
+    let role = stream.role.name();
     let span = std::time::Duration::from_secs_f64((end - start).max(0.0));
     let rate = sums::rate(part.bytes, span);
     let maybe = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());

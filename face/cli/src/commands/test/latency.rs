@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use gigatcp_meter::tester::{self, Latency, Outcome, PingKind, Role};
 use gigatcp_report::number;
-use gigatcp_report::why::answer::labeled;
 use serde_json::{Map, Value, json};
 
 use super::sums;
@@ -12,26 +11,26 @@ use super::sums;
 /// Percentiles shown, with their names.
 const SHOWN: [(f64, &str); 3] = [(0.5, "median"), (0.95, "p95"), (0.99, "p99")];
 
-/// Returns a line on the RTT under load, then one for each kind of ping. Empty without pings.
-pub(super) fn lines(outcome: &Outcome) -> String {
-    let mut text = sentence(outcome).map_or_else(String::new, |text| labeled("Latency", &text));
+/// Returns a line on the RTT under load, then one for each kind of ping, with their labels. Empty
+/// without pings.
+pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let sentence = sentence(outcome).map(|text| ("Latency", text));
+    let mut lines: Vec<(&str, String)> = sentence.into_iter().collect();
     let is_shown = |latency: &&Latency| {
         // Only a server of this project gets requests; the line on UDP says so.
         latency.kind != PingKind::Request || !latency.loaded.is_empty()
     };
     for latency in outcome.latency.iter().filter(is_shown) {
-        let label = if text.is_empty() { "Latency" } else { "" };
-        text.push_str(&labeled(label, &facts(latency)));
+        let label = if lines.is_empty() { "Latency" } else { "" };
+        lines.push((label, facts(latency)));
     }
-    if let Some(rpm) = responsiveness(outcome) {
-        text.push_str(&labeled("RPM", &rpm));
-    }
+    lines.extend(responsiveness(outcome).map(|rpm| ("RPM", rpm)));
     let has = |kind| outcome.latency.iter().any(|latency| latency.kind == kind);
     if has(PingKind::Tcp) && !has(PingKind::Icmp) {
         let reason = "ICMP: not allowed for this user (net.ipv4.ping_group_range)";
-        text.push_str(&labeled("", reason));
+        lines.push(("", reason.to_owned()));
     }
-    text
+    lines
 }
 
 /// Returns the line on round trips per minute. `None` without replies of each kind.

@@ -44,9 +44,6 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
             Some(one) => text.push_str(&answer::lines_with(&facts, &one.diagnosis.answer())),
             None => text.push_str(&answer::labeled("Details", &facts)),
         }
-        if let Some(capacity) = outcome.capacity.filter(|_| role == Role::Sender) {
-            text.push_str(&answer::labeled("Path", &capacity_text(&capacity)));
-        }
         if has_no_counters(outcome, role) {
             let unknown = "unknown: this system's counters of connections are not read";
             text.push_str(&answer::labeled("Cause", unknown));
@@ -62,23 +59,35 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
             text.push_str(&answer::labeled("Hint", &hint));
         }
     }
-    for role in sums::roles(&outcome.streams) {
-        if let Some(delay) = outcome.one_way_delay(role) {
-            text.push_str(&answer::labeled("Delay", &delay_facts(role, &delay)));
-        }
+    for (label, fact) in facts(outcome, ceiling) {
+        text.push_str(&answer::labeled(label, &fact));
     }
-    text.push_str(&latency::lines(outcome));
-    text.push_str(&answer::labeled("CPU", &cpu(outcome)));
     let answers = explanations
         .iter()
         .map(|explanation| explanation.diagnosis.answer());
     let fixes: Vec<String> = answers.filter_map(|answer| answer.fix).collect();
     text.push_str(&hosts::lines(outcome, &fixes));
-    if let Some(near) = ceiling.and_then(|ceiling| ceiling.text()) {
-        text.push_str(&answer::labeled("Ceiling", &near));
-    }
     overrides(&mut text, outcome);
     text + &sums::server_output(outcome)
+}
+
+/// Lines on the path, delays and this host, with their labels: those of the terminal and of the page.
+pub(super) fn facts(outcome: &Outcome, ceiling: Option<Ceiling>) -> Vec<(&'static str, String)> {
+    let path = outcome
+        .capacity
+        .iter()
+        .map(|path| ("Path", capacity_text(path)));
+    let roles = sums::roles(&outcome.streams).into_iter();
+    let delays = roles.filter_map(|role| {
+        let delay = outcome.one_way_delay(role)?;
+        Some(("Delay", delay_facts(role, &delay)))
+    });
+    let near = ceiling.and_then(|ceiling| ceiling.text());
+    path.chain(delays)
+        .chain(latency::lines(outcome))
+        .chain([("CPU", cpu(outcome))])
+        .chain(near.map(|near| ("Ceiling", near)))
+        .collect()
 }
 
 /// Whether a direction is unsure, and the server is a stock one, which keeps its counters.
@@ -92,8 +101,13 @@ fn needs_server_counters(outcome: &Outcome, explanations: &[Explanation], role: 
 /// `carries 91.3 Mbit/s of payload (90.9 to 92.0), measured ...`.
 fn capacity_text(capacity: &PathCapacity) -> String {
     let trains = number::counted(capacity.trains.into(), "packet train");
+    let direction = match capacity.role {
+        Role::Sender => "to",
+        Role::Receiver => "from",
+    };
     format!(
-        "carries {} of payload ({} to {}), measured before the test with {trains} of {}",
+        "carries {} of payload {direction} the server ({} to {}), measured before the test with \
+         {trains} of {}",
         human_rate(capacity.rate),
         human_rate(capacity.low),
         human_rate(capacity.high),
@@ -103,6 +117,7 @@ fn capacity_text(capacity: &PathCapacity) -> String {
 
 fn capacity_value(capacity: &PathCapacity) -> Value {
     json!({
+        "role": capacity.role.name(),
         "bps": capacity.rate.as_bps(),
         "low_bps": capacity.low.as_bps(),
         "high_bps": capacity.high.as_bps(),
@@ -463,7 +478,7 @@ fn received_values(outcome: &Outcome) -> Vec<Value> {
     let value = |role| {
         let (bytes, time) = (outcome.received(role), sums::receiving_time(outcome, role));
         json!({
-            "role": sums::role_name(role),
+            "role": role.name(),
             "bytes": bytes,
             "seconds": time.as_secs_f64(),
             "bps": bytes.map(|bytes| sums::rate(bytes, time)),
@@ -476,7 +491,7 @@ fn received_values(outcome: &Outcome) -> Vec<Value> {
 fn delay_values(outcome: &Outcome) -> Vec<Value> {
     let value = |role| {
         let mut value = delay_value(&outcome.one_way_delay(role)?);
-        value["role"] = sums::role_name(role).into();
+        value["role"] = role.name().into();
         Some(value)
     };
     let roles = sums::roles(&outcome.streams).into_iter();
@@ -592,7 +607,7 @@ fn interval_value(streams: &[StreamOutcome], interval: &Interval) -> Value {
     let parts = streams.iter().zip(&interval.streams).map(|(stream, part)| {
         let mut value = part_value(part);
         value["stream"] = stream.id.into();
-        value["role"] = sums::role_name(stream.role).into();
+        value["role"] = stream.role.name().into();
         value
     });
     json!({
@@ -615,7 +630,7 @@ fn stream_value(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     });
     json!({
         "stream": stream.id,
-        "role": sums::role_name(stream.role),
+        "role": stream.role.name(),
         "local": stream.local.to_string(),
         "peer": stream.peer.to_string(),
         "total": part_value(&stream.total),

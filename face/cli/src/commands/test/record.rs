@@ -11,7 +11,7 @@ use gigatcp_protocol::iperf3::Transport;
 use gigatcp_why::counters::Reading;
 
 use super::ceiling::Ceiling;
-use super::{hosts, sums};
+use super::{hosts, native, sums};
 use crate::commands::counters_record;
 
 /// Returns the record: one series, a flow for each TCP stream. `batch` is the start of the first
@@ -46,6 +46,10 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
         latency: outcome.latency.iter().map(latency).collect(),
         test: Some(TestRecord {
             ceiling: ceiling.map(|ceiling| ceiling.record()),
+            facts: native::facts(outcome, ceiling)
+                .into_iter()
+                .map(|(label, text)| (label.to_owned(), text))
+                .collect(),
             ..times(outcome.started_at, batch)
         }),
         ..SeriesRecord::default()
@@ -64,7 +68,7 @@ fn times(started: SystemTime, batch: SystemTime) -> TestRecord {
     TestRecord {
         started_unix_ms: millis(started),
         batch_unix_ms: millis(batch),
-        ceiling: None,
+        ..TestRecord::default()
     }
 }
 

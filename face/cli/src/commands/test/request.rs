@@ -178,6 +178,7 @@ pub(super) fn transactions(arguments: &Arguments) -> Option<Mode> {
         super::Mode::Stream | super::Mode::Stamp => None,
         super::Mode::TcpRr => Some(Mode::TcpRr),
         super::Mode::TcpCrr => Some(Mode::TcpCrr),
+        super::Mode::UdpRr => Some(Mode::UdpRr),
     }
 }
 
@@ -218,7 +219,7 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
     let is_stamp = arguments.mode == super::Mode::Stamp;
     let has_transactions = transactions(arguments).is_some();
     if settings.response_size.is_some() && !has_transactions {
-        return refused("response_size requires --mode tcp_rr or tcp_crr".to_owned());
+        return refused("response_size requires --mode tcp_rr, tcp_crr or udp_rr".to_owned());
     }
     if !is_stamp && !has_transactions {
         return match arguments.parallel {
@@ -287,10 +288,17 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
             "this --format",
         ),
     ];
-    match lacks.iter().find(|(is_given, _)| *is_given) {
-        Some((_, option)) => refused(format!("--mode {} does not have {option}", name(arguments))),
-        None => Ok(()),
-    }
+    let Some((_, option)) = lacks.iter().find(|(is_given, _)| *is_given) else {
+        return Ok(());
+    };
+    let text = format!("--mode {} does not have {option}", name(arguments));
+    let failure = Failure::new(text).effect("nothing was measured");
+    Err(match *option {
+        "--report" | "--save" => {
+            failure.hint("`--format json > FILE` keeps the percentiles, those of intervals too")
+        }
+        _ => failure,
+    })
 }
 
 /// Refuses options that the protocol does not have.

@@ -81,7 +81,7 @@ const KEYS: [Key; 17] = [
     Key {
         name: "response_size",
         value: "SIZE",
-        about: "bytes of a response of --mode tcp_rr or tcp_crr [default: 1]",
+        about: "bytes of a response of --mode tcp_rr, tcp_crr or udp_rr [default: 1; udp_rr: 16]",
         set: |settings, text| {
             settings.response_size = Some(request::amount(text)?);
             Ok(())

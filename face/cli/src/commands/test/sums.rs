@@ -169,14 +169,6 @@ pub(super) fn server_output(outcome: &Outcome) -> String {
     }
 }
 
-/// Returns the name of a role.
-pub(super) const fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Sender => "sender",
-        Role::Receiver => "receiver",
-    }
-}
-
 /// Returns bits per second.
 pub(super) fn rate(bytes: u64, over: Duration) -> f64 {
     let seconds = over.as_secs_f64();

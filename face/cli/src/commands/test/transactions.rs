@@ -1,11 +1,11 @@
-//! Rates and latencies of requests and responses, as text and JSON (`--mode tcp_rr`, `tcp_crr`).
+//! Rates and latencies of requests and responses, as text and JSON (`--mode tcp_rr`, `tcp_crr`, `udp_rr`).
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::transactions::{self, Notice, TransactionInterval, TransactionOutcome};
 use gigatcp_meter::tester::{Request, TestError};
-use gigatcp_protocol::iperf3::{MAX_SIZE, Mode, Transactions};
+use gigatcp_protocol::iperf3::{Mode, Transactions};
 use gigatcp_report::number;
 use gigatcp_report::why::answer::labeled;
 use gigatcp_units::Bytes;
@@ -63,7 +63,7 @@ pub(super) fn run(
     })
 }
 
-/// Returns the requested transactions: the sizes are 1 byte by default, as for neper.
+/// Returns the requested transactions: the sizes are 1 byte by default, as for neper, and 16 over UDP.
 fn wanted(arguments: &Arguments, settings: &Settings, mode: Mode) -> Result<Transactions, Failure> {
     let request::Streams::Count(flows) = arguments.parallel else {
         return Err(Failure::new("-P auto is for streams").effect("nothing was measured"));
@@ -76,19 +76,20 @@ fn wanted(arguments: &Arguments, settings: &Settings, mode: Mode) -> Result<Tran
     Ok(Transactions {
         mode,
         flows,
-        request: size("a request (-l)", arguments.length)?,
-        response: size("a response (response_size)", settings.response_size)?,
+        request: size(mode, "a request (-l)", arguments.length)?,
+        response: size(mode, "a response (response_size)", settings.response_size)?,
     })
 }
 
 /// The size of a message; 0 is the default, as for iperf3.
-fn size(name: &str, size: Option<Bytes>) -> Result<u32, Failure> {
-    match size.map_or(1, |size| size.as_u64().max(1)) {
-        bytes if bytes <= u64::from(MAX_SIZE) => Ok(bytes as u32),
-        _ => Err(
-            Failure::new(format!("{name} is from 1 to {MAX_SIZE} bytes"))
-                .effect("nothing was measured"),
-        ),
+fn size(mode: Mode, name: &str, size: Option<Bytes>) -> Result<u32, Failure> {
+    let [min, max] = mode.sizes();
+    let bytes = size.map_or(0, Bytes::as_u64);
+    match u32::try_from(bytes).unwrap_or(u32::MAX) {
+        0 => Ok(min),
+        bytes if (min..=max).contains(&bytes) => Ok(bytes),
+        _ => Err(Failure::new(format!("{name} is from {min} to {max} bytes"))
+            .effect("nothing was measured")),
     }
 }
 
@@ -199,6 +200,7 @@ fn text(measured: &TransactionOutcome) -> String {
             "{sizes}, one at a time on each connection; all were open after {:.2} s",
             measured.opened_in.as_secs_f64()
         ),
+        Mode::UdpRr => format!("{sizes}, one at a time on each flow"),
         Mode::TcpCrr => format!(
             "{sizes}, each on a new connection, which this end resets; the latency includes the handshake"
         ),
@@ -207,6 +209,12 @@ fn text(measured: &TransactionOutcome) -> String {
     if total.failed > 0 {
         let failed = number::counted(total.failed, "connection");
         text.push_str(&labeled("Failed", &failed));
+    }
+    if wanted.mode == Mode::UdpRr {
+        let percent = 100.0 * total.lost as f64 / (total.count + total.lost).max(1) as f64;
+        let lost = number::counted(total.lost, "request");
+        let lost = format!("{lost} ({percent:.2} %) had no response within 1 s");
+        text.push_str(&labeled("Lost", &lost));
     }
     text.push_str(&labeled("CPU", &cpu_text(measured)));
     text
@@ -280,6 +288,7 @@ fn interval_value(interval: &TransactionInterval) -> Value {
         "transactions": interval.count,
         "transactions_per_s": interval.rate(),
         "failed": interval.failed,
+        "lost": interval.lost,
         "latency_us": latency_value(interval),
     })
 }
