@@ -13,8 +13,9 @@ use alloc::vec::Vec;
 
 use toml::de::DeValue;
 
-use crate::diagnostic::{Diagnostic, Findings, Place, Source, shown};
+use crate::diagnostic::{Diagnostic, Findings, Place, Source};
 use crate::document::{Builder, Entry, Table, Value, ValueKind};
+use gigatcp_units::grammar::shortened;
 
 /// A dotted key and its new value.
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ impl Assignment {
         let source = Source::Override(index);
         let place = |span| Place { source, span };
         let Some((key, rest)) = text.split_once('=') else {
-            let message = format!("`{}` is not KEY=VALUE", shown(text));
+            let message = format!("`{}` is not KEY=VALUE", shortened(text));
             Diagnostic::error(&place(0..text.len()), message)
                 .label("no `=` here")
                 .hint("as in flow.congestion_control=cubic")
@@ -72,14 +73,14 @@ impl Assignment {
         let mut words = before.to_vec();
         words.extend(key.split('.').map(|word| word.trim().to_owned()));
         if words.iter().any(String::is_empty) {
-            Diagnostic::error(place, format!("`{}` is not a dotted key", shown(key)))
+            Diagnostic::error(place, format!("`{}` is not a dotted key", shortened(key)))
                 .label("a word is missing")
                 .hint("words with dots between them, as in flow.congestion_control")
                 .report(findings);
             return Vec::new();
         }
         if words.len() > MAX_WORDS {
-            let message = format!("`{}` is too deep", shown(key));
+            let message = format!("`{}` is too deep", shortened(key));
             Diagnostic::error(place, message)
                 .label("more words than any key has")
                 .report(findings);
@@ -133,7 +134,10 @@ impl Assignment {
             _ => {
                 let message = format!("`{word}` is {} and has no keys", value.describe());
                 Diagnostic::error(&self.place, message)
-                    .label(format!("`{}` cannot be inside it", shown(&rest.join("."))))
+                    .label(format!(
+                        "`{}` cannot be inside it",
+                        shortened(&rest.join("."))
+                    ))
                     .related(&value.place, format!("`{word}` is set here"))
                     .report(findings);
             }
@@ -167,7 +171,10 @@ impl Assignment {
                 &self.place,
                 format!("`{word}` is a list of values, not of tables"),
             )
-            .label(format!("`{}` cannot be inside it", shown(&rest.join("."))))
+            .label(format!(
+                "`{}` cannot be inside it",
+                shortened(&rest.join("."))
+            ))
             .report(findings),
         }
     }
@@ -177,7 +184,7 @@ impl Assignment {
             None => format!("`{word}` is empty"),
             Some(last) => format!("{word}.0 to {word}.{last}, each followed by .KEY"),
         };
-        let message = format!("`{word}.{}` is not a key of a table", shown(choice));
+        let message = format!("`{word}.{}` is not a key of a table", shortened(choice));
         Diagnostic::error(&self.place, message)
             .label(format!("`{word}` has {len}"))
             .hint(hint)

@@ -215,16 +215,6 @@ pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Formats a text for a message: escaped, and cut to one line.
-pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 40;
-    let line: String = text.escape_debug().take(LONGEST + 1).collect();
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line,
-    }
-}
-
 /// Collects findings while a plan is read.
 ///
 /// A plan is checked once per series. A finding in the common part occurs each time and is kept

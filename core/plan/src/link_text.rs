@@ -5,7 +5,6 @@
 
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -18,7 +17,6 @@ use gigatcp_units::grammar::ParseError;
 use gigatcp_units::settings::{TextError, parts};
 use gigatcp_units::{Bytes, Duration, Probability};
 
-use crate::diagnostic::shown;
 use crate::nearest::nearest;
 use crate::quantity::{self, QueueLimit};
 
@@ -29,15 +27,6 @@ pub(crate) struct Queue {
     pub(crate) config: QueueConfig,
     /// Queue limit. `None`: the discipline's default.
     pub(crate) limit: Option<QueueLimit>,
-}
-
-fn invalid(part: &str, span: Range<usize>, why: String, hint: impl Into<String>) -> TextError {
-    TextError {
-        why: format!("`{}`: {why}", shown(part)),
-        span,
-        nearest: None,
-        hint: hint.into(),
-    }
 }
 
 /// Shifts the place of an error by the start of its part.
@@ -63,7 +52,7 @@ pub(crate) fn queue(text: &str) -> Result<Queue, TextError> {
     for (section, section_span) in sections {
         if discipline.class_parameters.is_empty() {
             let why = format!("`{}` has no classes", discipline.name);
-            return Err(invalid(section, section_span, why, "htb"));
+            return Err(TextError::new(section, section_span, &why, "htb"));
         }
         let mut class = Settings::new();
         for (part, span) in parts(section) {
@@ -75,9 +64,9 @@ pub(crate) fn queue(text: &str) -> Result<Queue, TextError> {
         classes.push(class);
     }
     if !discipline.class_parameters.is_empty() && classes.is_empty() {
-        let why = "without a class nothing is held back".to_owned();
+        let why = "without a class nothing is held back";
         let hint = format!("\"{}; rate 10 Mbit/s\"", discipline.name);
-        return Err(invalid(own, 0..own.len(), why, hint));
+        return Err(TextError::new(own, 0..own.len(), why, hint));
     }
     check_conflicts(text, &queue.config)?;
     Ok(queue)
@@ -110,7 +99,7 @@ fn check_conflicts(text: &str, config: &QueueConfig) -> Result<(), TextError> {
         [name, other] => format!("`{name}` and `{other}`"),
     };
     let hint = format!("other values of {names}");
-    let error = invalid(part, span, conflict.why.to_owned(), hint);
+    let error = TextError::new(part, span, conflict.why, hint);
     Err(within(&section_span, error))
 }
 
@@ -131,8 +120,8 @@ fn queue_without_classes(text: &str) -> Result<Queue, TextError> {
         if begins_with_digit || part == "unlimited" {
             let read = quantity::queue_limit(part).map_err(|error| within(&span, error))?;
             if limit.replace(read).is_some() {
-                let why = "the queue has a room already".to_owned();
-                return Err(invalid(part, span, why, "one room"));
+                let why = "the queue has a room already";
+                return Err(TextError::new(part, span, why, "one room"));
             }
         } else if is_named && parameter(&config, word).is_some() {
             let discipline = config.discipline;
@@ -171,7 +160,7 @@ fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<us
         };
         return TextError {
             nearest: nearest(word, names).map(str::to_owned),
-            ..invalid(part, span, why, hint)
+            ..TextError::new(part, span, &why, hint)
         };
     }
     let names = queue::REGISTRY.iter().map(|entry| entry.name);
@@ -180,10 +169,10 @@ fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<us
         "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\", and a discipline: {}",
         listed.join(", ")
     );
-    let why = "it is neither the room of a queue nor a discipline".to_owned();
+    let why = "it is neither the room of a queue nor a discipline";
     TextError {
         nearest: nearest(word, names).map(str::to_owned),
-        ..invalid(part, span, why, hint)
+        ..TextError::new(part, span, why, hint)
     }
 }
 
@@ -207,27 +196,27 @@ where
             continue;
         }
         let Some((at, value)) = part.split_once(':') else {
-            let why = "no colon between a moment and what holds from then on".to_owned();
-            return Err(invalid(part, span, why, hint));
+            let why = "no colon between a moment and what holds from then on";
+            return Err(TextError::new(part, span, why, hint));
         };
         let at: Duration = at.trim().parse().map_err(at_part)?;
         let value: V = value.trim().parse().map_err(at_part)?;
         if schedule.steps.last().is_some_and(|(last, _)| at <= *last) {
-            let why = "it is not after the moment before it".to_owned();
-            return Err(invalid(part, span, why, "moments in their order"));
+            let why = "it is not after the moment before it";
+            return Err(TextError::new(part, span, why, "moments in their order"));
         }
         schedule.steps.push((at, value));
     }
     let last = schedule.steps.last().map(|(last, _)| *last);
     match (last, schedule.every) {
         (None, _) => {
-            let why = "there is no moment in it".to_owned();
-            Err(invalid(text, 0..text.len(), why, hint))
+            let why = "there is no moment in it";
+            Err(TextError::new(text, 0..text.len(), why, hint))
         }
         (Some(last), Some(every)) if every <= last => {
             let why = format!("it begins anew after {every}, and its last moment is {last}");
             let hint = "a period longer than the last moment";
-            Err(invalid(text, 0..text.len(), why, hint))
+            Err(TextError::new(text, 0..text.len(), &why, hint))
         }
         _ => Ok(schedule),
     }
@@ -258,13 +247,13 @@ pub(crate) fn jitter(text: &str) -> Result<Jitter, TextError> {
                 Some(hold) => jitter.hold = hold.trim().parse().map_err(at_part)?,
                 None if spread.is_none() => spread = Some(part.parse().map_err(at_part)?),
                 None => {
-                    let why = "it is none of the words that stand here".to_owned();
-                    return Err(invalid(part, span, why, hint));
+                    let why = "it is none of the words that stand here";
+                    return Err(TextError::new(part, span, why, hint));
                 }
             },
         }
     }
-    let missing = || invalid(text, 0..text.len(), "it has no time".to_owned(), hint);
+    let missing = || TextError::new(text, 0..text.len(), "it has no time", hint);
     jitter.spread = spread.ok_or_else(missing)?;
     Ok(jitter)
 }
@@ -286,7 +275,7 @@ pub(crate) fn slot(text: &str) -> Result<Slot, TextError> {
             span: span.clone(),
             ..TextError::from(error)
         };
-        let wrong = |why: &str| invalid(part, span.clone(), why.to_owned(), hint);
+        let wrong = |why: &str| TextError::new(part, span.clone(), why, hint);
         let (word, value) = part.split_once(' ').unwrap_or((part, ""));
         match word {
             "uniform" => slot.law = JitterLaw::Uniform,
@@ -319,7 +308,7 @@ pub(crate) fn slot(text: &str) -> Result<Slot, TextError> {
             }
         }
     }
-    let missing = || invalid(text, 0..text.len(), "it has no time".to_owned(), hint);
+    let missing = || TextError::new(text, 0..text.len(), "it has no time", hint);
     slot.delay = delay.ok_or_else(missing)?;
     Ok(slot)
 }
@@ -328,7 +317,7 @@ pub(crate) fn slot(text: &str) -> Result<Slot, TextError> {
 /// length.
 pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, TextError> {
     let hint = "share of packets lost and mean burst, as in \"0.01:4\" or \"1 %: 4\"";
-    let wrong = |why: &str| invalid(text, 0..text.len(), why.to_owned(), hint);
+    let wrong = |why: &str| TextError::new(text, 0..text.len(), why, hint);
     let (loss, burst) = text
         .split_once(':')
         .ok_or_else(|| wrong("no colon in it"))?;
@@ -357,8 +346,8 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, TextError> {
     let (p, others) = match &chances[..] {
         [p, others @ ..] if others.len() < 4 => (*p, others),
         _ => {
-            let why = "it has not 1 to 4 chances".to_owned();
-            return Err(invalid(text, 0..text.len(), why, hint));
+            let why = "it has not 1 to 4 chances";
+            return Err(TextError::new(text, 0..text.len(), why, hint));
         }
     };
     Ok(GilbertElliott {
@@ -385,7 +374,7 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, TextError> {
     let hint = "parts as mss 1400, window_scale 7, no window_scale, no sack, no timestamps, no ecn";
     let mut middlebox = Middlebox::default();
     for (part, span) in parts(text) {
-        let wrong = |why: &str| invalid(part, span.clone(), why.to_owned(), hint);
+        let wrong = |why: &str| TextError::new(part, span.clone(), why, hint);
         match part {
             "no window_scale" => middlebox.window_scale = WindowScale::Clear,
             "no sack" => middlebox.clears_sack = true,
@@ -419,7 +408,7 @@ pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, TextError> {
         return Ok(AckFilter::Queue);
     }
     let hint = "\"queue\", or \"every 4\" for every fourth ACK of a run";
-    let wrong = |why: &str| invalid(trimmed, 0..trimmed.len(), why.to_owned(), hint);
+    let wrong = |why: &str| TextError::new(trimmed, 0..trimmed.len(), why, hint);
     let count = trimmed
         .strip_prefix("every ")
         .ok_or_else(|| wrong("it is no ACK filter"))?;
@@ -514,7 +503,7 @@ mod tests {
         assert!(turn.why.contains("no `quantum`"), "{}", turn.why);
         let order = wrong("htb; rate 1 Mbit/s, prio 1; parent 1, rate 1 Mbit/s");
         assert!(order.why.contains("no `prio`"), "{}", order.why);
-        let deep: String = (1..9)
+        let deep: alloc::string::String = (1..9)
             .map(|n| format!("; parent {n}, rate 1 Mbit/s"))
             .collect();
         let deep = wrong(&format!("htb; rate 1 Mbit/s{deep}"));

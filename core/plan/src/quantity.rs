@@ -11,16 +11,15 @@ use core::str::FromStr;
 
 use gigatcp_path::{MarkAbove, Picoseconds};
 use gigatcp_units::Bytes;
-use gigatcp_units::grammar::{self, ParseError};
+use gigatcp_units::grammar::{self, ParseError, shortened};
 use gigatcp_units::settings::TextError;
 
-use crate::diagnostic::shown;
 use crate::nearest::nearest;
 
 /// Returns the error for a text that is not the quantity `what`.
 fn not_a(what: &str, text: &str, why: &str, hint: &str) -> TextError {
     TextError {
-        why: format!("`{}` is not {what}: {why}", shown(text)),
+        why: format!("`{}` is not {what}: {why}", shortened(text)),
         span: 0..text.len(),
         nearest: None,
         hint: hint.to_owned(),

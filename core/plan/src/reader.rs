@@ -13,11 +13,12 @@ use gigatcp_path::Trace;
 use gigatcp_units::settings::TextError;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-use crate::diagnostic::{Diagnostic, Findings, Place, shown};
+use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Entry, Table, Value, ValueKind};
 use crate::keys::{Fallback, Key, KeyTable, Kind, TABLES};
 use crate::nearest::nearest;
 use crate::quantity;
+use gigatcp_units::grammar::shortened;
 
 /// Requested size of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +189,7 @@ impl<'a> Reader<'a> {
                 } else {
                     "it cannot name a file"
                 };
-                self.wrong_value(key, value, &format!("\"{}\"", shown(text)), why)
+                self.wrong_value(key, value, &format!("\"{}\"", shortened(text)), why)
             }
             _ => self.wrong_type(key, value),
         }
@@ -331,7 +332,7 @@ impl<'a> Reader<'a> {
         let trace = text.and_then(|text| Trace::parse(&text).map_err(|error| error.to_string()));
         trace
             .inspect_err(|why| {
-                let message = format!("`{}` gives no trace: {why}", shown(file));
+                let message = format!("`{}` gives no trace: {why}", shortened(file));
                 Diagnostic::error(&value.place, message)
                     .label("one number of milliseconds a line, none before the last")
                     .hint("a path relative to the directory of the plan")
@@ -379,7 +380,7 @@ impl<'a> Reader<'a> {
         };
         let found = find(text);
         if found.is_none() {
-            let message = format!("there is no {what} `{}`", shown(text));
+            let message = format!("there is no {what} `{}`", shortened(text));
             Diagnostic::error(&value.place, message)
                 .label(format!("unknown {what}"))
                 .nearest(nearest(text, candidates).map(|near| format!("\"{near}\"")))
@@ -534,7 +535,11 @@ fn unknown_key(keys: &KeyTable, entry: &Entry) -> Diagnostic {
             format!("keys here: {}", names.join(", "))
         }
     };
-    let message = format!("`{}` is not a key of {}", shown(&entry.key), keys.heading);
+    let message = format!(
+        "`{}` is not a key of {}",
+        shortened(&entry.key),
+        keys.heading
+    );
     Diagnostic::error(&entry.key_place, message)
         .label("unknown key")
         .nearest(near)

@@ -679,6 +679,18 @@ pub struct IntervalRecord {
     pub retransmitted_segments: u64,
 }
 
+impl IntervalRecord {
+    /// Consecutive intervals as one; there is at least one.
+    pub fn joined(lines: &[Self]) -> Self {
+        Self {
+            start_ns: lines[0].start_ns,
+            end_ns: lines[lines.len() - 1].end_ns,
+            bytes: lines.iter().map(|line| line.bytes).sum(),
+            retransmitted_segments: lines.iter().map(|line| line.retransmitted_segments).sum(),
+        }
+    }
+}
+
 /// Time that is attributed to one cause.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -25,7 +25,6 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::EventMask;
 use gigatcp_tcp::{Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Amount, Duration, Instant};

@@ -116,7 +116,6 @@ mod engine {
     use std::sync::Arc;
 
     use gigatcp_tcp::congestion::{self, SlowStart};
-    use gigatcp_tcp::driver::DriverCalls;
     use gigatcp_tcp::events::{EventMask, State};
     use gigatcp_tcp::{
         Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig,

@@ -7,7 +7,6 @@
 //! | file | mechanism |
 //! |---|---|
 //! | [`connection`] | RFC 9293: states, segments, output, timers, user calls |
-//! | [`driver`] | calls for drivers that store connections themselves |
 //! | [`listener`] | LISTEN |
 //! | [`endpoint`] | RFC 9293 section 3.9: all connections of a host |
 //! | [`events`] | what happens in an engine, and what limits a sender |
@@ -66,7 +65,6 @@ pub mod authentication;
 pub mod congestion;
 pub mod connection;
 mod delayed_ack;
-pub mod driver;
 mod ecn;
 mod eifel;
 pub mod endpoint;

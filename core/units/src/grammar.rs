@@ -48,8 +48,7 @@ use alloc::string::String;
 use core::fmt::{self, Display};
 use core::str::FromStr;
 
-pub(crate) use error::shortened;
-pub use error::{ParseError, ParseErrorKind};
+pub use error::{ParseError, ParseErrorKind, shortened};
 pub use human::{human_bytes, human_duration, human_probability, human_rate};
 pub use typed::{typed_bytes, typed_duration, typed_rate};
 

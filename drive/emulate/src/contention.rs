@@ -52,8 +52,7 @@ impl Contention {
             return;
         }
         if let Ok(waited) = clock::thread_waited() {
-            let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
-            self.adapt(now, Duration::from_nanos(waited));
+            self.adapt(now, waited.into());
         }
     }
 

@@ -5,19 +5,13 @@ use std::time::Duration;
 
 use rustix::io::retry_on_intr;
 use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::check;
 
-fn read(clock: libc::clockid_t) -> i64 {
-    let mut spec = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `spec` outlives the call and has the layout it writes.
-    let result = unsafe { libc::clock_gettime(clock, &raw mut spec) };
-    assert_eq!(result, 0, "these clocks exist on every Linux");
-    nanos(spec)
+fn read(clock: ClockId) -> i64 {
+    let spec = clock_gettime(clock);
+    spec.tv_sec * 1_000_000_000 + spec.tv_nsec
 }
 
 /// Converts a time of the kernel to nanoseconds.
@@ -27,22 +21,22 @@ pub fn nanos(spec: libc::timespec) -> i64 {
 
 /// Returns the monotonic clock in nanoseconds.
 pub fn monotonic() -> i64 {
-    read(libc::CLOCK_MONOTONIC)
+    read(ClockId::Monotonic)
 }
 
 /// Returns the time of the kernel's last tick, by the monotonic clock.
 pub fn last_tick() -> i64 {
-    read(libc::CLOCK_MONOTONIC_COARSE)
+    read(ClockId::MonotonicCoarse)
 }
 
 /// Returns the clock of packet timestamps in nanoseconds.
 pub fn realtime() -> i64 {
-    read(libc::CLOCK_REALTIME)
+    read(ClockId::Realtime)
 }
 
 /// Returns the CPU time of the calling thread in nanoseconds.
 pub fn thread() -> i64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
+    read(ClockId::ThreadCPUTime)
 }
 
 /// Returns the CPU time of the calling thread: user and system.

@@ -2,7 +2,6 @@
 //! no other program is needed.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use bytes::{BufMut, BytesMut};
@@ -159,94 +158,6 @@ fn change_flags(
     let flags = unsafe { request.ifr_ifru.ifru_flags };
     request.ifr_ifru.ifru_flags = change(flags);
     ask(control.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request)
-}
-
-/// Returns an IPv4 address in the generic form of requests.
-fn generic(address: Ipv4Addr) -> libc::sockaddr {
-    // SAFETY: both are plain data of the same 16 octets: `sockaddr_in` is what
-    // `sockaddr` stands for when the family says so.
-    unsafe { std::mem::transmute(crate::address::v4(address, 0)) }
-}
-
-/// Assigns an address and its network to the interface.
-pub fn set_v4(control: &OwnedFd, name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
-    let mut request = request_for(name);
-    request.ifr_ifru.ifru_addr = generic(address);
-    ask(control.as_raw_fd(), libc::SIOCSIFADDR, &mut request)?;
-    request.ifr_ifru.ifru_netmask = generic(mask(prefix));
-    ask(control.as_raw_fd(), libc::SIOCSIFNETMASK, &mut request)
-}
-
-/// Returns the netmask of a prefix length.
-fn mask(prefix: u8) -> Ipv4Addr {
-    let bits = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-    Ipv4Addr::from_bits(bits)
-}
-
-/// Routes a network through the interface.
-pub fn route_v4(control: &OwnedFd, name: &str, to: Ipv4Addr, prefix: u8) -> io::Result<()> {
-    let mut device: Vec<libc::c_char> = name.bytes().map(|octet| octet as libc::c_char).collect();
-    device.push(0);
-    // SAFETY: `rtentry` is integers, addresses and pointers that may be null:
-    // all zero is valid.
-    let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
-    let network = mask(prefix);
-    route.rt_dst = generic(Ipv4Addr::from_bits(to.to_bits() & network.to_bits()));
-    route.rt_genmask = generic(network);
-    route.rt_flags = libc::RTF_UP;
-    route.rt_dev = device.as_mut_ptr();
-    // SAFETY: `route` is a whole `struct rtentry`; the name it points to ends
-    // with a zero and outlives the call.
-    check(unsafe {
-        libc::ioctl(
-            control.as_raw_fd(),
-            libc::SIOCADDRT as libc::Ioctl,
-            &raw mut route,
-        )
-    })?;
-    Ok(())
-}
-
-/// `struct in6_rtmsg` of the kernel's `linux/ipv6_route.h`; libc has it with
-/// fields that cannot be set.
-#[repr(C)]
-struct In6Route {
-    destination: libc::in6_addr,
-    source: libc::in6_addr,
-    gateway: libc::in6_addr,
-    kind: u32,
-    destination_bits: u16,
-    source_bits: u16,
-    metric: u32,
-    info: libc::c_ulong,
-    flags: u32,
-    interface: Index,
-}
-
-/// Routes a network through the interface.
-pub fn route_v6(control: &OwnedFd, interface: Index, to: Ipv6Addr, prefix: u8) -> io::Result<()> {
-    let any = crate::address::in6(Ipv6Addr::UNSPECIFIED);
-    let route = In6Route {
-        destination: crate::address::in6(to),
-        source: any,
-        gateway: any,
-        kind: 0,
-        destination_bits: u16::from(prefix),
-        source_bits: 0,
-        metric: 1,
-        info: 0,
-        flags: u32::from(libc::RTF_UP),
-        interface,
-    };
-    // SAFETY: an IPv6 socket takes a `struct in6_rtmsg` for this request.
-    check(unsafe {
-        libc::ioctl(
-            control.as_raw_fd(),
-            libc::SIOCADDRT as libc::Ioctl,
-            &raw const route,
-        )
-    })?;
-    Ok(())
 }
 
 /// Passes a packet to the kernel as received. If `segment_size` is not zero, the packet consists of

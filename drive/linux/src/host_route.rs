@@ -4,6 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use crate::device;
+use crate::interface::octets_of;
 use crate::netlink_request::{self, attribute};
 
 /// Metrics (`RTAX_*` of linux/rtnetlink.h).
@@ -33,7 +34,8 @@ pub fn set_control(name: &str, to: IpAddr, control: &str) -> io::Result<()> {
         RTAX_CC_ALGO,
         &[control.as_bytes(), &[0]].concat(),
     );
-    netlink_request::create(libc::RTM_NEWROUTE, &message(ON_LINK, index, to, &metrics))
+    let message = message(ON_LINK, index, (to, whole(to)), &metrics);
+    netlink_request::create(libc::RTM_NEWROUTE, &message)
 }
 
 /// Returns the message for a route that makes `to` a local address. The route has a locked
@@ -43,20 +45,36 @@ pub(crate) fn own(loopback: device::Index, to: IpAddr, ssthresh: u32) -> Vec<u8>
     let locked = 1_u32 << RTAX_SSTHRESH;
     attribute(&mut metrics, RTAX_LOCK, &locked.to_ne_bytes());
     attribute(&mut metrics, RTAX_SSTHRESH, &ssthresh.to_ne_bytes());
-    message(OWN, loopback, to, &metrics)
+    message(OWN, loopback, (to, whole(to)), &metrics)
 }
 
-fn message(kind: Kind, interface: device::Index, to: IpAddr, metrics: &[u8]) -> Vec<u8> {
+/// Routes a network through an interface.
+pub(crate) fn to_network(interface: device::Index, network: IpAddr, prefix: u8) -> io::Result<()> {
+    let message = message(ON_LINK, interface, (network, prefix), &[]);
+    netlink_request::create(libc::RTM_NEWROUTE, &message)
+}
+
+/// Length of the prefix that is one address.
+const fn whole(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn message(
+    kind: Kind,
+    interface: device::Index,
+    (to, prefix): (IpAddr, u8),
+    metrics: &[u8],
+) -> Vec<u8> {
     const RTA_DST: u16 = 1;
     const RTA_OIF: u16 = 4;
     const RTA_METRICS: u16 = 8;
-    let (family, address) = match to {
-        IpAddr::V4(to) => (libc::AF_INET, to.octets().to_vec()),
-        IpAddr::V6(to) => (libc::AF_INET6, to.octets().to_vec()),
-    };
+    let (family, mut address) = octets_of(to);
+    for (octet, start) in address.iter_mut().zip((0..).step_by(8)) {
+        let kept = prefix.saturating_sub(start).min(8);
+        *octet &= (0xff00_u16 >> kept) as u8;
+    }
     // struct rtmsg: family, lengths of destination and source, TOS, kind, flags.
-    let length = (address.len() * 8) as u8;
-    let mut message = [[family as u8, length, 0, 0], kind, [0; 4]].concat();
+    let mut message = [[family, prefix, 0, 0], kind, [0; 4]].concat();
     attribute(&mut message, RTA_DST, &address);
     attribute(&mut message, RTA_OIF, &interface.to_ne_bytes());
     attribute(&mut message, RTA_METRICS, metrics);

@@ -2,11 +2,11 @@
 //! packets.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use crate::netlink_request::{self, attribute, value, word};
-use crate::{device, settings};
+use crate::{device, host_route, settings};
 
 /// Bytes of `struct ifinfomsg`.
 const LINK_LENGTH: usize = 16;
@@ -40,34 +40,26 @@ pub fn disable_discovery(name: &str) {
     }
 }
 
-/// Assigns an address and its network to the device `name`, for immediate use.
+/// Assigns an address and its network to the device `name`, for immediate use: an IPv6 address
+/// without duplicate address detection. No other host is on the wire. With detection the address is
+/// tentative until a kernel task has run. A connection opened before that is sent from `::1`, and
+/// the kernel rejects its answer as forged.
 ///
 /// # Errors
 /// The kernel's error. Disabled IPv6 is not an error; nothing is assigned then.
 pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
-    match address {
-        IpAddr::V4(address) => device::set_v4(control, name, address, prefix),
-        IpAddr::V6(address) => match device::control_socket(libc::AF_INET6) {
-            Ok(_) => assign_v6(device::index(control, name)?, address, prefix),
-            Err(error) => without_v6(error),
-        },
-    }
-}
-
-/// Assigns an IPv6 address without duplicate address detection. No other host is on the wire. With
-/// detection the address is tentative until a kernel task has run. A connection opened before that
-/// is sent from `::1`, and the kernel rejects its answer as forged.
-fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
-    const IFA_FLAGS: u16 = 8;
-    const IFA_F_NODAD: u32 = 2;
+    const IFA_F_NODAD: u8 = 2;
+    if !is_supported(address)? {
+        return Ok(());
+    }
+    let (family, octets) = octets_of(address);
     // struct ifaddrmsg: family, prefix, flags, scope, index.
-    let mut message = vec![libc::AF_INET6 as u8, prefix, 0, 0];
-    message.extend_from_slice(&index.to_ne_bytes());
-    attribute(&mut message, IFA_LOCAL, &address.octets());
-    attribute(&mut message, IFA_ADDRESS, &address.octets());
-    attribute(&mut message, IFA_FLAGS, &IFA_F_NODAD.to_ne_bytes());
+    let mut message = vec![family, prefix, IFA_F_NODAD, 0];
+    message.extend_from_slice(&device::index(control, name)?.to_ne_bytes());
+    attribute(&mut message, IFA_LOCAL, &octets);
+    attribute(&mut message, IFA_ADDRESS, &octets);
     netlink_request::create(libc::RTM_NEWADDR, &message)
 }
 
@@ -94,28 +86,32 @@ pub fn remove(name: &str) -> io::Result<()> {
 /// # Errors
 /// The kernel's error. Disabled IPv6 is not an error; nothing is routed then.
 pub fn route(control: &OwnedFd, name: &str, network: IpAddr, prefix: u8) -> io::Result<()> {
-    match network {
-        IpAddr::V4(network) => device::route_v4(control, name, network, prefix),
-        IpAddr::V6(network) => match device::control_socket(libc::AF_INET6) {
-            Ok(control_v6) => {
-                let index = device::index(control, name)?;
-                device::route_v6(&control_v6, index, network, prefix)
-            }
-            Err(error) => without_v6(error),
-        },
+    if !is_supported(network)? {
+        return Ok(());
+    }
+    host_route::to_network(device::index(control, name)?, network, prefix)
+}
+
+/// Whether the kernel has the address's version of IP.
+fn is_supported(address: IpAddr) -> io::Result<bool> {
+    match device::control_socket(octets_of(address).0.into()) {
+        Err(error) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => Ok(false),
+        opened => opened.map(|_| true),
     }
 }
 
-/// Ignores the error of a kernel without IPv6; only IPv4 is configured then.
-fn without_v6(error: io::Error) -> io::Result<()> {
-    match error.raw_os_error() {
-        Some(libc::EAFNOSUPPORT) => Ok(()),
-        _ => Err(error),
+/// Family and octets of an address, as in the kernel's messages.
+pub(crate) fn octets_of(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
     use crate::Namespace;
     use crate::skip::or_skip;

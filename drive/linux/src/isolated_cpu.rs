@@ -4,17 +4,16 @@
 //! the ordinary thread elsewhere only at the next tick, milliseconds later. A thread with deadlines
 //! of microseconds must therefore avoid that CPU.
 
-use std::io;
 use std::marker::PhantomData;
 
-use crate::check;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Keeps the calling thread, and threads that it starts, off [`IsolatedCpu::processor`]. Dropping
 /// this value restores the thread's affinity; it is not `Send`.
 #[derive(Debug)]
 pub struct IsolatedCpu {
     processor: usize,
-    before: Processors,
+    before: CpuSet,
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -22,10 +21,12 @@ impl IsolatedCpu {
     /// Isolates the last CPU that the thread may use. The first ones have most of the machine's
     /// interrupts. `None` if there is only one, or the system refuses.
     pub fn set() -> Option<Self> {
-        let before = Processors::of_thread().ok()?;
-        let mut numbers = before.numbers();
+        let before = sched_getaffinity(None).ok()?;
+        let mut numbers = numbers(&before);
         let processor = numbers.next_back().filter(|_| numbers.next().is_some())?;
-        before.without(processor).apply().ok()?;
+        let mut others = before;
+        others.unset(processor);
+        sched_setaffinity(None, &others).ok()?;
         Some(Self {
             processor,
             before,
@@ -42,47 +43,12 @@ impl IsolatedCpu {
 impl Drop for IsolatedCpu {
     fn drop(&mut self) {
         // Restoring the former affinity cannot fail in practice.
-        let _ = self.before.apply();
+        let _ = sched_setaffinity(None, &self.before);
     }
 }
 
-/// Set of CPUs that a thread may use.
-#[derive(Clone, Copy)]
-struct Processors(libc::cpu_set_t);
-
-impl std::fmt::Debug for Processors {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.numbers()).finish()
-    }
-}
-
-impl Processors {
-    /// Returns the CPUs of the calling thread.
-    fn of_thread() -> io::Result<Self> {
-        // SAFETY: `cpu_set_t` is integers: all zero is the empty set.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: size and pointer are those of `set`; 0 is the calling thread.
-        check(unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) })?;
-        Ok(Self(set))
-    }
-
-    fn numbers(&self) -> impl DoubleEndedIterator<Item = usize> {
-        // SAFETY: the numbers lie inside the set.
-        (0..8 * size_of::<libc::cpu_set_t>()).filter(|n| unsafe { libc::CPU_ISSET(*n, &self.0) })
-    }
-
-    fn without(mut self, number: usize) -> Self {
-        // SAFETY: the number is one of the set.
-        unsafe { libc::CPU_CLR(number, &mut self.0) };
-        self
-    }
-
-    /// Restricts the calling thread to these CPUs.
-    fn apply(&self) -> io::Result<()> {
-        // SAFETY: size and pointer are those of the set; 0 is the calling thread.
-        check(unsafe { libc::sched_setaffinity(0, size_of_val(&self.0), &raw const self.0) })?;
-        Ok(())
-    }
+fn numbers(set: &CpuSet) -> impl DoubleEndedIterator<Item = usize> {
+    (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number))
 }
 
 #[cfg(test)]
@@ -90,7 +56,7 @@ mod tests {
     use super::*;
 
     fn mine() -> Vec<usize> {
-        Processors::of_thread().unwrap().numbers().collect()
+        numbers(&sched_getaffinity(None).unwrap()).collect()
     }
 
     #[test]

@@ -27,7 +27,6 @@ use std::time::Duration as Span;
 
 use gigatcp_linux::clock;
 use gigatcp_linux::poll::{self, Interest};
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{Claim, Demux, Orphan, Unclaimed, Wheel};
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::{FourTuple, Received, Secret};

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant as Clock};
 
 use bytes::Bytes;
 use gigatcp_tcp::connection::{Counters, Info};
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::{Limit, State};
 use gigatcp_tcp::{Connection, Failure, FourTuple};
 use gigatcp_units::{Duration as Span, Instant};

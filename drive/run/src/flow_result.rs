@@ -250,13 +250,10 @@ fn joined(intervals: Vec<IntervalRecord>, shortest: Duration) -> Vec<IntervalRec
     if count <= 1 {
         return intervals;
     }
-    let whole = |lines: &[IntervalRecord]| IntervalRecord {
-        start_ns: lines[0].start_ns,
-        end_ns: lines[lines.len() - 1].end_ns,
-        bytes: lines.iter().map(|line| line.bytes).sum(),
-        retransmitted_segments: lines.iter().map(|line| line.retransmitted_segments).sum(),
-    };
-    intervals.chunks(count).map(whole).collect()
+    intervals
+        .chunks(count)
+        .map(IntervalRecord::joined)
+        .collect()
 }
 
 /// Returns the rate in bit/s.

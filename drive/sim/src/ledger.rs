@@ -2,7 +2,6 @@
 
 use gigatcp_path::{DropCause, Hop, Network};
 use gigatcp_tcp::Connection;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::{Cause, State};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;

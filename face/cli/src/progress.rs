@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gigatcp_plan::record::{FlowRecord, SeriesRecord, combined_rate};
+use gigatcp_report::group::by_key;
 use gigatcp_report::number;
 use gigatcp_run::Progress;
 use gigatcp_run::run::TaskProgress;
@@ -69,13 +70,8 @@ struct Bars<'a> {
 
 impl<'a> Bars<'a> {
     fn of(progress: &'a Progress) -> Self {
-        let mut groups: Vec<(&str, Vec<&TaskProgress>)> = Vec::new();
-        for task in progress.tasks() {
-            match groups.iter_mut().find(|(name, _)| *name == task.series) {
-                Some((_, tasks)) => tasks.push(task),
-                None => groups.push((&task.series, vec![task])),
-            }
-        }
+        let tasks = progress.tasks().iter();
+        let mut groups = by_key(tasks.map(|task| (&*task.series, task)));
         if groups.len() > MOST_BARS {
             groups = vec![("all series", progress.tasks().iter().collect())];
         }

@@ -26,6 +26,29 @@ pub(crate) fn resolve(addr: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>> {
     addr.addresses()
 }
 
+/// Tries the addresses until one succeeds, as tokio does.
+///
+/// # Errors
+/// The last one; `InvalidInput` if there is no address.
+pub(crate) fn first_of<T>(
+    addr: impl ToSocketAddrs,
+    attempt: impl Fn(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut done = Err(no_address());
+    for at in resolve(addr)? {
+        done = attempt(at);
+        if done.is_ok() {
+            break;
+        }
+    }
+    done
+}
+
+pub(crate) fn no_address() -> io::Error {
+    let what = "could not resolve to any address";
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
 /// Returns the addresses of `NAME:PORT`, IPv4 first.
 ///
 /// # Errors

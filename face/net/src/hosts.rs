@@ -1,6 +1,5 @@
 //! Calls of the network on its hosts: crash and restart, tasks, and what waits at the end.
 
-use gigatcp_tcp::driver::DriverCalls;
 use std::task::Waker;
 
 use tokio::task::AbortHandle;

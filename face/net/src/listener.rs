@@ -15,7 +15,7 @@ use gigatcp_units::Bytes;
 
 use tokio::task::coop::consume_budget;
 
-use crate::address::{ToSocketAddrs, resolve};
+use crate::address::{ToSocketAddrs, first_of};
 use crate::driver::Shared;
 use crate::packet::DEFAULT_TTL;
 use crate::scope;
@@ -44,19 +44,7 @@ impl TcpListener {
     /// # Errors
     /// `AddrInUse`; `AddrNotAvailable` for an address of another host.
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        let mut last = None;
-        for at in resolve(addr)? {
-            match listen(at, BACKLOG, &|_| {}) {
-                Ok(listener) => return Ok(listener),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "could not resolve to any address",
-            )
-        }))
+        first_of(addr, |at| listen(at, BACKLOG, &|_| {}))
     }
 
     /// Waits for the next connection. Dropping the future loses none.

@@ -104,43 +104,25 @@ impl Observers {
         Some(done.map_err(|error| error.to_string()).map(|()| path))
     }
 
-    /// Handles a packet that leaves a host, or a router.
+    /// Handles a packet that arrives at its host, or leaves a host or a router.
     #[inline]
-    pub(crate) fn on_departure(
+    pub(crate) fn on_packet(
         &mut self,
         now: Instant,
         node: u32,
         packet: &Packet,
+        arrives: bool,
         is_loopback: bool,
     ) {
-        let view = if is_loopback {
-            packet.loopback_direction()
-        } else {
-            0
-        };
-        self.analyze(now, node, view, packet);
-        if let Some(capture) = &mut self.capture {
-            capture.write(now, (node, &self.names), packet);
-        }
-    }
-
-    /// Handles a packet that arrives at its host.
-    #[inline]
-    pub(crate) fn on_arrival(
-        &mut self,
-        now: Instant,
-        node: u32,
-        packet: &Packet,
-        is_loopback: bool,
-    ) {
-        let view = if is_loopback {
-            1 - packet.loopback_direction()
-        } else {
-            0
+        let view = match (is_loopback, arrives) {
+            (false, _) => 0,
+            (true, false) => packet.loopback_direction(),
+            (true, true) => 1 - packet.loopback_direction(),
         };
         self.analyze(now, node, view, packet);
         // A capture of a loopback has each packet once.
-        if let Some(capture) = self.capture.as_mut().filter(|_| !is_loopback) {
+        let is_captured = !(arrives && is_loopback);
+        if let Some(capture) = self.capture.as_mut().filter(|_| is_captured) {
             capture.write(now, (node, &self.names), packet);
         }
     }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use gigatcp_tcp::connection::Info;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{ConnectError, Endpoint};
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Failure, Handle, ReadError, SocketOption, TransportConfig, WriteError};

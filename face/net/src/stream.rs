@@ -12,7 +12,7 @@ use gigatcp_wire::bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 use tokio::task::coop::poll_proceed;
 
-use crate::address::{ToSocketAddrs, resolve};
+use crate::address::{ToSocketAddrs, no_address, resolve};
 use crate::socket::{Side, Socket};
 use crate::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::waiting::{Waiter, wait, would_block};
@@ -43,19 +43,14 @@ impl TcpStream {
     /// Those of the last address: `ConnectionRefused`, `TimedOut`, `NetworkUnreachable` without a
     /// link, and others as a kernel's.
     pub async fn connect<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        let mut last = None;
+        let mut done = Err(no_address());
         for remote in resolve(addr)? {
-            match Self::connect_to(remote).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = Some(error),
+            done = Self::connect_to(remote).await;
+            if done.is_ok() {
+                break;
             }
         }
-        Err(last.unwrap_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "could not resolve to any address",
-            )
-        }))
+        done
     }
 
     async fn connect_to(remote: SocketAddr) -> io::Result<Self> {

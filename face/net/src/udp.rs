@@ -14,7 +14,7 @@ use gigatcp_wire::bytes::{BufMut, Bytes};
 use tokio::io::{Interest, ReadBuf, Ready};
 use tokio::task::coop::consume_budget;
 
-use crate::address::{ToSocketAddrs, resolve};
+use crate::address::{ToSocketAddrs, first_of, resolve};
 use crate::driver::Shared;
 use crate::host::{Datagrams, source_for};
 use crate::packet::{Content, Datagram, Fragments, Packet};
@@ -88,19 +88,7 @@ impl UdpSocket {
     /// # Errors
     /// `AddrInUse`; `AddrNotAvailable` for an address of another host.
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        let mut last = None;
-        for at in resolve(addr)? {
-            match Self::bind_to(at) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "could not resolve to any address",
-            )
-        }))
+        first_of(addr, Self::bind_to)
     }
 
     fn bind_to(mut at: SocketAddr) -> io::Result<Self> {

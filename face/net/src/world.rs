@@ -488,7 +488,8 @@ impl World {
             return;
         }
         self.delivered += 1;
-        self.observers.on_arrival(now, node, &packet, is_loopback);
+        self.observers
+            .on_packet(now, node, &packet, true, is_loopback);
         if let Some(unreachable) = host.handle(now, packet, &mut self.wakers) {
             self.answer(node, &unreachable, IcmpKind::PortUnreachable);
         }
@@ -538,7 +539,7 @@ impl World {
     fn forward(&mut self, from: u32, packet: Packet) {
         let is_loopback = packet.to == from;
         self.observers
-            .on_departure(self.now, from, &packet, is_loopback);
+            .on_packet(self.now, from, &packet, false, is_loopback);
         let way = if is_loopback {
             self.loopback(from, &packet)
         } else {

@@ -13,6 +13,8 @@ use gigatcp_plan::record::{FlowRecord, IntervalRecord, SeriesRecord};
 use crate::Report;
 use crate::compare::Row;
 use crate::escape::terminal;
+use crate::group::by_key;
+use crate::thin::round_step;
 use crate::{nuttcp, table};
 
 /// Maximum number of interval lines of a flow.
@@ -60,15 +62,10 @@ pub(crate) fn text(report: &Report<'_>) -> String {
 /// Returns notes on series that are not shown one by one. A note that applies to several is printed
 /// once.
 pub(crate) fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
-    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
-    for one in series {
-        for line in one.flows.iter().flat_map(remarks_on) {
-            match said.iter_mut().find(|(known, _)| *known == line) {
-                Some((_, names)) => names.push(&one.name),
-                None => said.push((line, vec![&one.name])),
-            }
-        }
-    }
+    let said = by_key(series.flat_map(|one| {
+        let lines = one.flows.iter().flat_map(remarks_on);
+        lines.map(|line| (line, &*one.name))
+    }));
     let mut out = String::new();
     if said.is_empty() {
         return out;
@@ -119,24 +116,12 @@ pub(crate) fn kept(rows: &mut Vec<Row<'_>>, most: usize) -> usize {
 /// Returns lines for the intervals, with neighboring ones summed up if there are too many.
 pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String {
     let together = match detail {
-        Detail::Brief => together(intervals.len(), MOST_INTERVALS),
-        Detail::Lines(most) => together(intervals.len(), most),
+        Detail::Brief => round_step(intervals.len().div_ceil(MOST_INTERVALS)),
+        Detail::Lines(most) => round_step(intervals.len().div_ceil(most)),
         Detail::Whole => 1,
     };
     let mut out = String::new();
-    for some in intervals.chunks(together) {
-        let Some((first, last)) = some.first().zip(some.last()) else {
-            continue;
-        };
-        let sum = IntervalRecord {
-            start_ns: first.start_ns,
-            end_ns: last.end_ns,
-            bytes: some.iter().map(|interval| interval.bytes).sum(),
-            retransmitted_segments: some
-                .iter()
-                .map(|interval| interval.retransmitted_segments)
-                .sum(),
-        };
+    for sum in intervals.chunks(together).map(IntervalRecord::joined) {
         let retransmissions = nuttcp::retransmissions(sum.retransmitted_segments);
         let _ = writeln!(out, "{}{retransmissions}", nuttcp::interval(&sum));
     }
@@ -148,20 +133,6 @@ pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String 
         );
     }
     out
-}
-
-/// Returns how many of `count` intervals share a line. It is 1, 2 or 5 times a power of ten, and
-/// gives at most `most` lines.
-fn together(count: usize, most: usize) -> usize {
-    let mut power = 1;
-    loop {
-        for step in [1, 2, 5] {
-            if count.div_ceil(step * power) <= most {
-                return step * power;
-            }
-        }
-        power *= 10;
-    }
 }
 
 #[cfg(test)]
@@ -179,8 +150,15 @@ mod tests {
 
     #[test]
     fn as_many_intervals_share_a_line_as_leave_thirty_lines() {
-        for (count, expected) in [(0, 1), (30, 1), (31, 2), (61, 5), (3000, 100), (3001, 200)] {
-            assert_eq!(together(count, 30), expected, "{count}");
+        for (count, expected) in [
+            (0_usize, 1),
+            (30, 1),
+            (31, 2),
+            (61, 5),
+            (3000, 100),
+            (3001, 200),
+        ] {
+            assert_eq!(round_step(count.div_ceil(30)), expected, "{count}");
         }
     }
 

@@ -19,7 +19,7 @@ use crate::group::Group;
 use crate::nuttcp;
 use crate::published::PublishedSeries;
 use crate::queues::{self, Queue};
-use crate::thin::{Point, deltas, thin};
+use crate::thin::{Point, deltas, round_step, thin};
 
 /// Maximum number of flows drawn; the rest is counted.
 pub(crate) const MAX_LINES: usize = 64;
@@ -264,12 +264,11 @@ fn clock_start_ns(flow: Option<&FlowRecord>) -> u64 {
 /// Returns a point for every `joined` intervals: their middle and their mean rate.
 fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
     let point = |lines: &[IntervalRecord]| {
-        let (first, last) = (&lines[0], &lines[lines.len() - 1]);
+        let line = IntervalRecord::joined(lines);
         let start_ns = flow.clock_start_ns as f64;
-        let middle_ms = start_ns / 1e6 + (first.start_ns as f64 + last.end_ns as f64) / 2e6;
-        let length_ns = last.end_ns.saturating_sub(first.start_ns);
-        let bytes = lines.iter().map(|line| line.bytes).sum();
-        (middle_ms, nuttcp::mbps(bytes, length_ns))
+        let middle_ms = start_ns / 1e6 + (line.start_ns as f64 + line.end_ns as f64) / 2e6;
+        let length_ns = line.end_ns.saturating_sub(line.start_ns);
+        (middle_ms, nuttcp::mbps(line.bytes, length_ns))
     };
     flow.intervals.chunks(joined).map(point).collect()
 }
@@ -411,21 +410,6 @@ fn pings(record: &LatencyRecord) -> Pings {
     }
 }
 
-/// Returns how many of `intervals` make a point. It is the first of 1, 2, 5, 10, 20 … that
-/// suffices.
-fn joined(intervals: usize) -> usize {
-    let enough = intervals.div_ceil(INTERVAL_POINTS);
-    let mut tens = 1;
-    loop {
-        for factor in [1, 2, 5] {
-            if factor * tens >= enough {
-                return factor * tens;
-            }
-        }
-        tens *= 10;
-    }
-}
-
 /// Converts points to columns, rounded to the resolution of a graph.
 fn rates(points: &[(f64, f64)]) -> Rates {
     Rates {
@@ -460,7 +444,8 @@ fn throughput(
             ..Throughput::default()
         };
     }
-    let joined = joined(drawn.map_or(0, |flow| flow.intervals.len()));
+    let intervals = drawn.map_or(0, |flow| flow.intervals.len());
+    let joined = round_step(intervals.div_ceil(INTERVAL_POINTS));
     let points = drawn.map_or_else(Vec::new, |flow| rate_points(flow, joined));
     let all = group.flows(index).map(|flow| rate_points(flow, joined));
     let all: Vec<Vec<(f64, f64)>> = all.collect();

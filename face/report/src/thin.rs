@@ -9,6 +9,16 @@
 /// A point: time in ns, value.
 pub type Point = (u64, u64);
 
+/// Returns the first of 1, 2, 5, 10, 20 … that is not below `least`.
+pub(crate) fn round_step(least: usize) -> usize {
+    let mut tens = 1;
+    while 5 * tens < least {
+        tens *= 10;
+    }
+    let steps = [tens, 2 * tens, 5 * tens];
+    steps[steps.partition_point(|&step| step < least)]
+}
+
 /// Returns at most `budget` (at least 4) of `points`, which are in order of time.
 pub fn thin(points: &[Point], budget: usize) -> Vec<Point> {
     if points.len() <= budget.max(4) {

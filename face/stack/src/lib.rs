@@ -57,7 +57,7 @@
 //! # What is not here
 //!
 //! Programs that store connections themselves depend on `gigatcp-tcp`: it has the parts of an
-//! endpoint, TCP-AO and Fast Open (`driver`). Programs that look into segments depend on
+//! endpoint, TCP-AO and Fast Open. Programs that look into segments depend on
 //! `gigatcp-wire`.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::assign::Assignment;
-use crate::diagnostic::{Diagnostic, Diagnostics, Findings, Place, shown};
+use crate::diagnostic::{Diagnostic, Diagnostics, Findings, Place};
 use crate::document::{Table, Value, ValueKind};
 use crate::keys::lookup::SECTIONS;
 use crate::keys::{self, MAX_FLOWS_IN_ALL, MAX_SERIES};
@@ -16,6 +16,7 @@ use crate::model::{Plan, Series};
 use crate::nearest::nearest;
 use crate::reader::Reader;
 use crate::unset;
+use gigatcp_units::grammar::shortened;
 
 use super::{over, sweep};
 
@@ -187,7 +188,7 @@ impl Variations<'_> {
 fn cannot_change(verb: &str, section: &str, place: &Place) -> Diagnostic {
     Diagnostic::error(
         place,
-        format!("a series cannot {verb} `{}`", shown(section)),
+        format!("a series cannot {verb} `{}`", shortened(section)),
     )
     .label("not part of a run")
     .nearest(nearest(section, SECTIONS))
@@ -200,7 +201,7 @@ fn cannot_change(verb: &str, section: &str, place: &Place) -> Diagnostic {
 fn not_there(key: &str, place: &Place, document: &Table) -> Diagnostic {
     let known = unset::keys(document);
     let near = nearest(key, known.iter().map(String::as_str));
-    Diagnostic::error(place, format!("the plan does not set `{}`", shown(key)))
+    Diagnostic::error(place, format!("the plan does not set `{}`", shortened(key)))
         .label("nothing to take away")
         .nearest(near.map(|near| format!("\"{near}\"")))
         .hint("dotted keys that the plan itself sets, as in \"path.loss\"")
@@ -236,7 +237,7 @@ fn check_fitted(reader: &Reader) {
     for key in &fitted {
         let section = key.split('.').next().unwrap_or_default();
         if !SECTIONS.contains(&section) {
-            let message = format!("`{}` is no input that could be fitted", shown(key));
+            let message = format!("`{}` is no input that could be fitted", shortened(key));
             Diagnostic::error(reader.place_of_value("fitted"), message)
                 .label("dotted keys, as in `set`")
                 .nearest(nearest(section, SECTIONS))

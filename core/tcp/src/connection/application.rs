@@ -57,28 +57,45 @@ impl<P: Payload> Connection<P> {
         is_open && !self.closing.fin_wanted
     }
 
+    /// Capacity of the send buffer in octets.
     #[inline]
-    pub(crate) fn send_capacity(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn send_capacity(&self) -> u64 {
         self.send_buffer.capacity()
     }
 
+    /// Octets written and not yet sent.
     #[inline]
-    pub(crate) fn unsent(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn unsent(&self) -> u64 {
         self.send_buffer.end().saturating_sub(self.snd.nxt.max(1))
     }
 
-    pub(crate) fn set_write_blocked(&mut self, blocked: bool) {
+    /// Sets whether the application has more to write than fits. [`Connection::write`] sets it
+    /// itself; a driver that keeps data back in front of the connection calls this, and one that
+    /// offers a call in parts, before each part but the first. It decides between the send buffer
+    /// and the application as the limit.
+    #[doc(hidden)]
+    pub fn set_write_blocked(&mut self, blocked: bool) {
         self.limiting.write_blocked = blocked;
         if blocked {
             self.wait_for_send_space();
         }
     }
 
-    pub(crate) fn set_interactive(&mut self) {
+    /// Lets acknowledgments wait for data of the application, which writes at once: none is quick,
+    /// until one had to leave by its timer (Linux: a write that waits for the handshake;
+    /// `TCP_QUICKACK` 0).
+    #[doc(hidden)]
+    pub fn set_interactive(&mut self) {
         self.ack.set_interactive();
     }
 
-    pub(crate) fn wait_for_send_space(&mut self) {
+    /// Makes a writer wait if the send buffer is full. If packets count, it waits until a third of
+    /// the buffer is free. [`Connection::write`] and [`Connection::set_write_blocked`] call this;
+    /// so does a driver that never offers more than [`Connection::send_space`].
+    #[doc(hidden)]
+    pub fn wait_for_send_space(&mut self) {
         if self.send_space() == 0
             && let Some(memory) = &mut self.buffers.send_memory
         {
@@ -181,8 +198,11 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Whether reading has made an acknowledgment due. A driver that does not poll for segments
+    /// after every read polls when this is true.
     #[inline]
-    pub(crate) fn is_window_update_due(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_window_update_due(&self) -> bool {
         self.ack.is_due()
     }
 
@@ -192,11 +212,16 @@ impl<P: Payload> Connection<P> {
         self.receive_buffer.readable()
     }
 
-    pub(crate) fn received_and_held(&self) -> u64 {
+    /// Octets received and not read, those beyond gaps included. This is the host memory the
+    /// connection occupies.
+    #[doc(hidden)]
+    pub fn received_and_held(&self) -> u64 {
         self.receive_buffer.readable() + self.receive_buffer.held()
     }
 
-    pub(crate) fn is_finished_reading(&self) -> bool {
+    /// Whether the peer has closed and everything it sent has been read.
+    #[doc(hidden)]
+    pub fn is_finished_reading(&self) -> bool {
         let no_more = matches!(
             self.state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed
@@ -204,7 +229,11 @@ impl<P: Payload> Connection<P> {
         no_more && self.receive_buffer.readable() == 0
     }
 
-    pub(crate) fn renege(&mut self) -> u64 {
+    /// Discards data beyond gaps when the host is short of memory. The peer has to retransmit it,
+    /// though it may have been SACKed (RFC 2018 section 8 allows it; FreeBSD `tcp_drain`, Linux
+    /// `tcp_prune_ofo_queue`). Returns the octets discarded.
+    #[doc(hidden)]
+    pub fn renege(&mut self) -> u64 {
         self.receive_buffer.drop_held()
     }
 
@@ -236,7 +265,11 @@ impl<P: Payload> Connection<P> {
         self.limiting.write_blocked = false;
     }
 
-    pub(crate) fn abort_answering(&mut self, now: Instant, ack: Option<SeqNumber>) {
+    /// ABORT because data arrived after the application stopped reading (RFC 9293 section 3.6.1).
+    /// The segment acknowledged `ack`: the reset is sent there, where a peer that missed some of
+    /// our data expects it (RFC 5961 section 3.2).
+    #[doc(hidden)]
+    pub fn abort_answering(&mut self, now: Instant, ack: Option<SeqNumber>) {
         self.abort(now);
         if let (Some(reset), Some(seq)) = (&mut self.closing.reset_due, ack) {
             *reset = Reset { seq, ack: None };

@@ -49,8 +49,10 @@ pub(super) struct Authenticator<P> {
 }
 
 impl<P: Payload> Connection<P> {
+    /// Opens actively with the first key of `keys`. `config` must have the ports of `tuple`.
     #[must_use]
-    pub(crate) fn connect_authenticated(
+    #[doc(hidden)]
+    pub fn connect_authenticated(
         now: Instant,
         config: &ConnectionConfig,
         tuple: &FourTuple,
@@ -61,8 +63,10 @@ impl<P: Payload> Connection<P> {
         connection
     }
 
+    /// Opens passively by a SYN with a good code. `None` if `syn` has no SYN or no good code.
     #[must_use]
-    pub(crate) fn accept_authenticated(
+    #[doc(hidden)]
+    pub fn accept_authenticated(
         now: Instant,
         config: &ConnectionConfig,
         syn: &Received<P>,
@@ -96,12 +100,23 @@ impl<P: Payload> Connection<P> {
         }));
     }
 
-    pub(crate) fn add_key(&mut self, key: MasterKey) -> Result<(), KeyError> {
+    /// Adds a key to a connection that is authenticated.
+    ///
+    /// # Errors
+    /// [`KeyError::IdTaken`]; [`KeyError::Unknown`] where there are no keys.
+    #[doc(hidden)]
+    pub fn add_key(&mut self, key: MasterKey) -> Result<(), KeyError> {
         let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
         state.keys.chain.add(key)
     }
 
-    pub(crate) fn remove_key(&mut self, send_id: u8) -> Result<(), KeyError> {
+    /// Removes the key whose send KeyID is `send_id`.
+    ///
+    /// # Errors
+    /// [`KeyError::InUse`] for the current key and for the one named to the peer
+    /// as the next (RFC 5925 section 3.3); [`KeyError::Unknown`].
+    #[doc(hidden)]
+    pub fn remove_key(&mut self, send_id: u8) -> Result<(), KeyError> {
         let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
         let key = state.keys.chain.sending(send_id).ok_or(KeyError::Unknown)?;
         if send_id == state.current || key.receive_id == state.next {
@@ -112,15 +127,24 @@ impl<P: Payload> Connection<P> {
         state.keys.chain.remove(send_id)
     }
 
-    pub(crate) fn want_key(&mut self, receive_id: u8) -> Result<(), KeyError> {
+    /// Requests that the peer send with the key of `receive_id`. The request goes out with the
+    /// next segment.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`].
+    #[doc(hidden)]
+    pub fn want_key(&mut self, receive_id: u8) -> Result<(), KeyError> {
         let state = self.authentication.as_mut().ok_or(KeyError::Unknown)?;
         let key = state.keys.chain.receiving(receive_id);
         state.next = key.ok_or(KeyError::Unknown)?.receive_id;
         Ok(())
     }
 
+    /// KeyIDs of the current send key and of the requested receive key. `None` if this connection
+    /// is not authenticated.
     #[must_use]
-    pub(crate) fn keys_in_use(&self) -> Option<(u8, u8)> {
+    #[doc(hidden)]
+    pub fn keys_in_use(&self) -> Option<(u8, u8)> {
         self.authentication
             .as_ref()
             .map(|state| (state.current, state.next))

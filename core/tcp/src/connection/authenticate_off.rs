@@ -14,7 +14,8 @@ pub(super) const OPTION_LEN: usize = 0;
 pub(super) type OptionalAuthenticator<P> = Option<Keys<P>>;
 
 impl<P: Payload> Connection<P> {
-    pub(crate) fn accept_authenticated(
+    #[doc(hidden)]
+    pub fn accept_authenticated(
         _now: Instant,
         _config: &ConnectionConfig,
         _syn: &Received<P>,

@@ -199,7 +199,10 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    pub(crate) fn grow_for_gap(&mut self, now: Instant) {
+    /// Grows the buffer for data beyond a gap, if it counts packets. Call it once the application
+    /// has the connection (Linux `tcp_data_queue_ofo`, not before `accept`).
+    #[doc(hidden)]
+    pub fn grow_for_gap(&mut self, now: Instant) {
         if let Some(tuning) = &self.buffers.receive
             && self.window.counts_packets()
             && let Some(end) = self.receive_buffer.held_end()
@@ -247,18 +250,28 @@ impl<P: Payload> Connection<P> {
         self.window.set_buffer(&self.transport.profile, granted);
     }
 
+    /// Octets in the send buffer, sent or not.
     #[inline]
-    pub(crate) fn send_queue(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn send_queue(&self) -> u64 {
         self.send_buffer.queued()
     }
 
+    /// Octets in the receive buffer, in order or not.
     #[inline]
-    pub(crate) fn receive_queue(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn receive_queue(&self) -> u64 {
         self.receive_buffer.readable() + self.receive_buffer.held()
     }
 
+    /// Octets that may be written now: the free space of the send buffer. With `not_sent_lowat`
+    /// set, only while less than that is unsent (Linux `TCP_NOTSENT_LOWAT`). A remainder below one
+    /// segment is rounded up to a segment: less could not leave while Nagle's algorithm waits for
+    /// the rest. If packets count, the space ends with a packet. 0 if the connection accepts no
+    /// more data.
     #[inline]
-    pub(crate) fn send_space(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn send_space(&self) -> u64 {
         if !self.may_write() {
             return 0;
         }
@@ -326,7 +339,11 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    pub(crate) fn send_wake_space(&self) -> u64 {
+    /// Free space at which an application waiting to write is woken. It is the profile's low-water
+    /// mark, or a third of the send buffer, or half of `not_sent_lowat`, as in Linux
+    /// (`sk_stream_is_writeable`).
+    #[doc(hidden)]
+    pub fn send_wake_space(&self) -> u64 {
         if self.buffers.send_memory.is_some() {
             // A third of the buffer must be free before there is any space again.
             return 1;
@@ -340,8 +357,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Sets whether more of the same application call follows the next write. Until then less than
+    /// a segment waits (BSD `PRUS_MORETOCOME`, Linux `MSG_MORE`), unless it is half of the largest
+    /// window.
     #[inline]
-    pub(crate) fn set_more_to_come(&mut self, more: bool) {
+    #[doc(hidden)]
+    pub fn set_more_to_come(&mut self, more: bool) {
         self.limiting.more_to_come = more;
     }
 

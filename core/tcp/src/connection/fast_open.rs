@@ -44,7 +44,11 @@ pub(super) struct FastOpen {
 }
 
 impl<P: Payload> Connection<P> {
-    pub(crate) fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
+    /// Makes this active open a fast one, if the profile has `fast_open_client`. Call it after
+    /// [`Connection::connect`] and [`Connection::write`], before the first
+    /// [`Connection::poll_transmit`]. Returns whether it took effect.
+    #[doc(hidden)]
+    pub fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
         let may = self.transport.profile.opening.fast_open_client
             && self.state == State::SynSent
             && self.snd.nxt == 0
@@ -62,8 +66,11 @@ impl<P: Payload> Connection<P> {
         may
     }
 
+    /// Result of an offered fast open, for the cookie cache. It is complete once the connection is
+    /// established or closed.
     #[must_use]
-    pub(crate) fn fast_open_outcome(&self) -> Option<FastOpenOutcome> {
+    #[doc(hidden)]
+    pub fn fast_open_outcome(&self) -> Option<FastOpenOutcome> {
         self.fast_open.as_ref().map(|state| state.outcome)
     }
 
@@ -76,12 +83,19 @@ impl<P: Payload> Connection<P> {
         self.fast_open.as_deref().is_some_and(taken)
     }
 
-    pub(crate) fn is_opened_fast(&self) -> bool {
+    /// Whether the SYN that opened this connection had a valid cookie, with or without data.
+    /// Written data may then leave before the handshake is complete.
+    #[doc(hidden)]
+    pub fn is_opened_fast(&self) -> bool {
         self.fast_open.as_ref().is_some_and(|state| state.accepted)
     }
 
+    /// Opens passively by a SYN with a Fast Open option. `grant` goes out with the SYN-ACK.
+    /// `take_text`: the SYN's cookie was valid, and its data is accepted immediately. `None` if
+    /// `syn` has no SYN.
     #[must_use]
-    pub(crate) fn accept_fast_open(
+    #[doc(hidden)]
+    pub fn accept_fast_open(
         now: Instant,
         config: &ConnectionConfig,
         syn: &Received<P>,

@@ -13,7 +13,8 @@ pub(super) type OptionalFastOpen = Option<Infallible>;
 
 impl<P: Payload> Connection<P> {
     /// Whether the connection was opened with data in SYN: never.
-    pub(crate) const fn is_opened_fast(&self) -> bool {
+    #[doc(hidden)]
+    pub const fn is_opened_fast(&self) -> bool {
         false
     }
 
@@ -22,7 +23,8 @@ impl<P: Payload> Connection<P> {
         false
     }
 
-    pub(crate) fn accept_fast_open(
+    #[doc(hidden)]
+    pub fn accept_fast_open(
         now: Instant,
         config: &ConnectionConfig,
         syn: &Received<P>,

@@ -47,6 +47,12 @@
 //! | `counters` | counters |
 //! | `ecn` | RFC 3168, RFC 9768, RFC 8257: explicit congestion notification |
 //! | `challenge` | 3.10.7.4, RFC 5961: challenge ACKs and their rate |
+//!
+//! Methods marked `#[doc(hidden)]` are for drivers that store connections themselves. An
+//! [`Endpoint`](crate::Endpoint) calls them where they are needed, so that its programs do not.
+//! Simulators, packet scripts and streams under locks of their own have no endpoint: they count the
+//! memory of a host, know why an application does not write, and open connections with Fast Open
+//! cookies or keys.
 
 mod acknowledge;
 mod application;
@@ -418,25 +424,35 @@ impl<P: Payload> Connection<P> {
         self.limits.all(now)
     }
 
+    /// Recovery phase; cheap, unlike [`Connection::info`].
     #[inline]
-    pub(crate) fn phase(&self) -> Phase {
+    #[doc(hidden)]
+    pub fn phase(&self) -> Phase {
         self.recovery.phase()
     }
 
+    /// Congestion window.
     #[inline]
-    pub(crate) fn cwnd(&self) -> Bytes {
+    #[doc(hidden)]
+    pub fn cwnd(&self) -> Bytes {
         self.congestion.cwnd()
     }
 
-    pub(crate) fn srtt(&self) -> Option<Duration> {
+    /// Smoothed round-trip time.
+    #[doc(hidden)]
+    pub fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
     }
 
-    pub(crate) fn snd_una(&self) -> u64 {
+    /// SND.UNA as a stream offset.
+    #[doc(hidden)]
+    pub fn snd_una(&self) -> u64 {
         self.snd.una
     }
 
-    pub(crate) fn snd_wnd(&self) -> Bytes {
+    /// Window the peer advertises.
+    #[doc(hidden)]
+    pub fn snd_wnd(&self) -> Bytes {
         Bytes::new(self.snd.wnd)
     }
 
@@ -467,16 +483,24 @@ impl<P: Payload> Connection<P> {
             .min(self.liveness.deadline())
     }
 
-    pub(crate) fn segments_in_flight(&self) -> u64 {
+    /// Segments sent and not cumulatively acknowledged.
+    #[doc(hidden)]
+    pub fn segments_in_flight(&self) -> u64 {
         self.snd.flight_size().div_ceil(u64::from(self.smss.max(1)))
     }
 
-    pub(crate) fn note_path_limit(&mut self, now: Instant) {
+    /// Notes that the first link accepts no more: the driver has stopped polling for segments.
+    /// Holds until [`Connection::poll_transmit`] finds another limit.
+    #[doc(hidden)]
+    pub fn note_path_limit(&mut self, now: Instant) {
         self.set_limit(now, Limit::Path);
     }
 
+    /// Sets the limit to report when no written data is left to send. [`Limit::Application`] (the
+    /// default): the application has no more; [`Limit::HostCpu`]: it waits for the host's CPU.
     #[inline]
-    pub(crate) fn set_idle_limit(&mut self, limit: Limit) {
+    #[doc(hidden)]
+    pub fn set_idle_limit(&mut self, limit: Limit) {
         self.limiting.idle_limit = limit;
     }
 

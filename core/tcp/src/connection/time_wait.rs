@@ -50,8 +50,11 @@ impl Predecessor {
 }
 
 impl<P: Payload> Connection<P> {
+    /// Returns the old state if `segment` may open a new connection on these sockets. The driver
+    /// calls this before it passes the segment in, if an application listens there.
     #[must_use]
-    pub(crate) fn gives_way_to(&self, segment: &Segment<P>) -> Option<Predecessor> {
+    #[doc(hidden)]
+    pub fn gives_way_to(&self, segment: &Segment<P>) -> Option<Predecessor> {
         let is_syn = is_plain_syn(segment);
         let gives_way = self.transport.profile.closing.time_wait_reuse
             && self.state == State::TimeWait
@@ -60,8 +63,12 @@ impl<P: Payload> Connection<P> {
         gives_way.then(|| self.predecessor())
     }
 
+    /// Returns the old state if a new *active* open on these sockets need not wait. The peer may
+    /// still be in TIME-WAIT itself, but will see a newer timestamp (RFC 6191 section 2; Linux
+    /// `tcp_tw_reuse`).
     #[must_use]
-    pub(crate) fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor> {
+    #[doc(hidden)]
+    pub fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor> {
         let clock = self.timestamps.as_ref()?;
         let gives_way = self.transport.profile.closing.time_wait_reuse
             && self.state == State::TimeWait

@@ -100,7 +100,9 @@ impl<P: Payload> Connection<P> {
         Ok(accepted)
     }
 
-    pub(crate) fn urgent_ahead(&self) -> Option<u64> {
+    /// Octets left to read before the urgent mark; `None` if none lies ahead.
+    #[doc(hidden)]
+    pub fn urgent_ahead(&self) -> Option<u64> {
         self.urgent
             .is_ahead()
             .then(|| self.urgent.rcv_up() - self.urgent.read_to)
@@ -114,7 +116,10 @@ impl<P: Payload> Connection<P> {
         urgent.rcv_up() > 1 && (urgent.rcv_up() == urgent.read_to || next_is_apart)
     }
 
-    pub(crate) fn has_urgent_octet(&self) -> bool {
+    /// Whether the last octet before the urgent mark is available (`POLLPRI`). It has arrived and
+    /// was neither read nor removed.
+    #[doc(hidden)]
+    pub fn has_urgent_octet(&self) -> bool {
         let urgent = &self.urgent;
         let is_readable = urgent.is_ahead()
             && !urgent.is_taken()

@@ -58,7 +58,9 @@ impl UserTimeoutState {
 }
 
 impl<P: Payload> Connection<P> {
-    pub(crate) fn set_syn_retries(&mut self, retries: u32) {
+    /// Sets the number of retransmissions after which an unanswered SYN fails (Linux `TCP_SYNCNT`).
+    #[doc(hidden)]
+    pub fn set_syn_retries(&mut self, retries: u32) {
         self.profile_mut().opening.syn_retries = retries;
     }
 
@@ -73,7 +75,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    pub(crate) fn user_timeout(&self) -> Duration {
+    /// User timeout in force; zero if none.
+    #[doc(hidden)]
+    pub fn user_timeout(&self) -> Duration {
         self.user_timeout.limit
     }
 

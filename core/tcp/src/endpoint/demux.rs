@@ -186,7 +186,7 @@ impl<P: Payload> Demux<P> {
     }
 
     /// Returns the receiver of a segment for a connection in TIME-WAIT. `predecessor` is the
-    /// result of [`DriverCalls::gives_way_to`](crate::driver::DriverCalls::gives_way_to).
+    /// result of [`Connection::gives_way_to`](crate::Connection::gives_way_to).
     pub fn claim(
         &self,
         tuple: &FourTuple,

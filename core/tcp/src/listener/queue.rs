@@ -223,7 +223,7 @@ impl<P: Payload> Listener<P> {
 
     /// Handles a SYN for which a connection in TIME-WAIT gives way.
     ///
-    /// See [`DriverCalls::gives_way_to`](crate::driver::DriverCalls::gives_way_to). A cookie cannot
+    /// See [`Connection::gives_way_to`](crate::Connection::gives_way_to). A cookie cannot
     /// start beyond the numbers of the old incarnation, so the SYN is dropped if the backlog is full.
     pub fn handle_syn_after(
         &mut self,

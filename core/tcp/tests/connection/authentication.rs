@@ -4,7 +4,6 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
 use gigatcp_tcp::authentication::{Algorithm, Direction, KeyChain, KeyError, Keys, MasterKey};
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;

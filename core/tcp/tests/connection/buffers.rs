@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use gigatcp_tcp::SocketOption;
 use gigatcp_tcp::congestion;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::Limit;
 use gigatcp_tcp::profile::WindowPolicy;
 use gigatcp_tcp::{ConnectionConfig, Profile, WriteError};

@@ -1,7 +1,6 @@
 //! Closing: RFC 9293 section 3.6, and what may still happen after it.
 
 use gigatcp_tcp::WriteError;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_units::Bytes;
 

@@ -1,6 +1,5 @@
 //! TCP Fast Open in a connection: RFC 7413.
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::fast_open::{FastOpenOffer, FastOpenOutcome};
 use gigatcp_tcp::{Connection, ConnectionConfig, Received};

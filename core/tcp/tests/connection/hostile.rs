@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::{EventMask, State};
 use gigatcp_tcp::profile::{PrrRule, WindowPolicy};
 use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};

@@ -1,6 +1,5 @@
 //! What limits the sender, exactly, and that the times add up.
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::Limit;
 use gigatcp_units::{Bytes, Duration};
 

@@ -2,7 +2,6 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{Accepted, Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::fast_open::{FastOpenCache, FastOpenOffer};
 use gigatcp_tcp::listener::{Listener, ListenerConfig};

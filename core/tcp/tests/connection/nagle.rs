@@ -1,6 +1,5 @@
 //! Nagle's algorithm: RFC 9293 section 3.7.4.
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::Limit;
 
 use crate::script::{Script, bare, segments, with};

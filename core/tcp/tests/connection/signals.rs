@@ -7,7 +7,6 @@ use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{
     self, Ack, Congestion, CongestionKind, Controller, Entry, Lost, Sent,
 };
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use crate::rack::{established, rack};

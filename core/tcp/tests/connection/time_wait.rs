@@ -2,7 +2,6 @@
 
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::connection::Predecessor;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_wire::SeqNumber;
 

@@ -1,6 +1,5 @@
 //! Urgent data: RFC 9293 section 3.8.5, RFC 6093.
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::{Event, State};
 
 use crate::notation::octets;

@@ -1,7 +1,6 @@
 //! The user timeout and its option: RFC 9293 section 3.9.1, RFC 5482.
 
 use gigatcp_tcp::SocketOption;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Failure, Profile};
 use gigatcp_units::Duration;

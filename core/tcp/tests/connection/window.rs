@@ -1,6 +1,5 @@
 //! The window: RFC 9293 section 3.8.6, RFC 7323 section 2.
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_units::Bytes;
 use gigatcp_wire::WireWindow;

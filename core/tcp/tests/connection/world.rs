@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, ConnectionConfig, Received};

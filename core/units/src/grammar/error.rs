@@ -253,7 +253,7 @@ impl Unfit {
 
 /// Returns untrusted text in a form suitable for a line of a message. It has at most 40 characters,
 /// with control characters escaped.
-pub(crate) fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     const LETTERS: usize = 40;
     let mut short = String::new();
     for letter in text.chars().take(LETTERS) {

@@ -6,7 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use gigatcp_tcp::connection::Predecessor;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::endpoint::{ListenError, Orphan};
 use gigatcp_tcp::listener::ListenerConfig;
 use gigatcp_tcp::{Connection, FourTuple, Secret, is_host};

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_path::{ClusterPool, DropCause, Drops, Parcel, ReceiveRings, RingsConfig, Tally, Work};
 use gigatcp_tcp::Received;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::Cause;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;

@@ -5,7 +5,6 @@
 //! sent datagrams, which leave immediately.
 
 use gigatcp_path::{ClusterPool, Parcel};
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::Instant;
 
 use super::Host;

@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 
 use gigatcp_path::{Cpu, Parcel, Steal, Work, WorkKind, rss_queue};
 use gigatcp_tcp::Connection;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Phantom, Segment};
 

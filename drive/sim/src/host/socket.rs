@@ -5,7 +5,6 @@
 
 use gigatcp_app::Application;
 use gigatcp_path::Drops;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::{Limit, State};
 use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Received};
 use gigatcp_units::{Bytes, Duration, Instant};

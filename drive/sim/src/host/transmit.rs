@@ -4,7 +4,6 @@
 
 use gigatcp_path::{DropCause, Parcel, Routed, Work};
 use gigatcp_tcp::Connection;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Phantom, Segment};
 

@@ -9,7 +9,6 @@
 use std::collections::BTreeSet;
 
 use gigatcp_tcp::Connection;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;

@@ -10,7 +10,6 @@
 //! (`gigatcp_tcp::connection`) only.
 
 use gigatcp_tcp::connection::Info;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::{EventHash, State};
 use gigatcp_tcp::fast_open::FastOpenOffer;
 use gigatcp_tcp::profile::EcnMode;

@@ -11,7 +11,6 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gigatcp_tcp::authentication::Keys;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::fast_open::{FastOpenKey, FastOpenOffer};
 use gigatcp_tcp::listener::{self, ListenOutcome, Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;

@@ -15,7 +15,6 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::{EventHash, State};
 use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::{Duration, Instant};

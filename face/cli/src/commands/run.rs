@@ -17,7 +17,6 @@ use gigatcp_run::further::{self, Repetition};
 use gigatcp_run::run::RunError;
 use gigatcp_run::store::{self, ResultDirectory, StoreError};
 use gigatcp_run::{Backend, Job, Progress};
-use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
 use super::{Outcome, why};
@@ -533,8 +532,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Reports how a run of `wanted` worlds ended.
 fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<Signal>) {
-    let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let took = human_duration(Duration::from_nanos(nanos));
+    let took = human_duration(started.elapsed().into());
     let added: usize = further(record).map(|further| further.runs.len()).sum();
     let runs = output::counted((wanted + added) as u64, "run");
     let Some(signal) = signal.filter(|_| record.partial) else {

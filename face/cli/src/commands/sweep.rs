@@ -357,8 +357,7 @@ fn elapsed(began: Instant) -> String {
 }
 
 fn span(time: Duration) -> String {
-    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    human_duration(gigatcp_units::Duration::from_nanos(nanos))
+    human_duration(time.into())
 }
 
 /// Prints the progress: each second on a terminal, otherwise each 10 s.

@@ -7,7 +7,6 @@ use gigatcp_stack::{
     ReadError, State, TransportConfig, WriteError,
 };
 use gigatcp_stack::{ConnectError, ListenError};
-use gigatcp_tcp::driver::DriverCalls;
 
 use crate::network::{Network, Path, addresses};
 

@@ -18,7 +18,6 @@ use gigatcp_stack::ByteCount;
 use gigatcp_stack::{
     Bytes, Duration, EndpointEvent, Failure, Handle, ReadError, TransportConfig, WriteError,
 };
-use gigatcp_tcp::driver::DriverCalls;
 use proptest::prelude::*;
 
 use crate::network::{Network, Path, addresses};

@@ -8,7 +8,6 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use gigatcp_tcp::connection::Failure;
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::{Connection, Profile, SocketOption};
 use gigatcp_units::{Duration, Instant};

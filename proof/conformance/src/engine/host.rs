@@ -4,7 +4,6 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_units::{Duration, Instant};
 
 use super::arguments::Called;

@@ -7,7 +7,6 @@
 //! | `SK_MEMINFO_...` | the two buffers; what counts the kernel's own structures is missing |
 
 use alloc::vec::Vec;
-use gigatcp_tcp::driver::DriverCalls;
 
 use super::descriptor::{File, SocketState};
 use super::host::Host;

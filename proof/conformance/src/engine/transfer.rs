@@ -1,7 +1,6 @@
 //! Calls that read and write.
 
 use alloc::vec::Vec;
-use gigatcp_tcp::driver::DriverCalls;
 
 use gigatcp_tcp::events::State;
 

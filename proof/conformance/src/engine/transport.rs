@@ -7,7 +7,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
-use gigatcp_tcp::driver::DriverCalls;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::fast_open::{FastOpenCache, FastOpenKey, FastOpenOffer};
 use gigatcp_tcp::listener::Listener;

@@ -6,6 +6,7 @@ use gigatcp_path::{HopConfig, SharedMediumConfig};
 use gigatcp_plan::{Flow, Host, Scenario, Series, Stop, Template};
 use gigatcp_report::grid::Align::{Left, Right};
 use gigatcp_report::grid::{grid, line};
+use gigatcp_report::group::by_key;
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 use serde::Serialize;
@@ -161,7 +162,7 @@ impl PlanView {
         text.push_str(&self.series_text(is_full));
         let all = self.environment();
         let shown = if is_full { all.len() } else { 1 };
-        for (names, environment) in all.iter().take(shown) {
+        for (environment, names) in all.iter().take(shown) {
             let whose = match names[..] {
                 _ if names.len() == self.series.len() => "all series".to_owned(),
                 [first, ..] if !is_full && names.len() > 3 => {
@@ -208,16 +209,9 @@ impl PlanView {
     }
 
     /// Distinct paths and hosts, each with the names of its series.
-    fn environment(&self) -> Vec<(Vec<&str>, String)> {
-        let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
-        for series in &self.series {
-            let text = series.environment();
-            match groups.iter_mut().find(|(_, known)| *known == text) {
-                Some((names, _)) => names.push(&series.name),
-                None => groups.push((vec![&series.name], text)),
-            }
-        }
-        groups
+    fn environment(&self) -> Vec<(String, Vec<&str>)> {
+        let texts = self.series.iter();
+        by_key(texts.map(|series| (series.environment(), &*series.name)))
     }
 }
 
@@ -264,13 +258,7 @@ impl SeriesView {
 
     /// A line for every kind of flow.
     fn lines(&self) -> Vec<Vec<String>> {
-        let mut kinds: Vec<(&FlowKind, Vec<&FlowView>)> = Vec::new();
-        for flow in &self.flows {
-            match kinds.iter_mut().find(|(kind, _)| **kind == flow.kind) {
-                Some((_, flows)) => flows.push(flow),
-                None => kinds.push((&flow.kind, vec![flow])),
-            }
-        }
+        let kinds = by_key(self.flows.iter().map(|flow| (&flow.kind, flow)));
         let names = std::iter::once(self.name.as_str()).chain(std::iter::repeat(""));
         let lines = names.zip(&kinds).map(|(name, (kind, flows))| {
             let mut cells = vec![name.to_owned(), flows.len().to_string()];
@@ -313,18 +301,12 @@ impl SeriesView {
 
     /// A line for each route.
     fn routes_text(&self) -> String {
-        let mut ways: Vec<(&RouteView, Vec<&str>)> = Vec::new();
-        for route in &self.routes {
-            let is_same = |known: &RouteView| {
-                (&known.links, &known.reverse_links) == (&route.links, &route.reverse_links)
-            };
-            match ways.iter_mut().find(|(known, _)| is_same(known)) {
-                Some((_, flows)) => flows.push(&route.flow),
-                None => ways.push((route, vec![&route.flow])),
-            }
-        }
-        let line = |(route, flows): &(&RouteView, Vec<&str>)| {
+        let routes = self.routes.iter();
+        let ways = by_key(routes.map(|route| ([&route.links, &route.reverse_links], route)));
+        let line = |(_, routes): &(_, Vec<&RouteView>)| {
+            let route = routes[0];
             let rtt = Duration::from_nanos(route.base_rtt_ns);
+            let flows: Vec<&str> = routes.iter().map(|route| &*route.flow).collect();
             let flows = match flows[..] {
                 [first, .., last] if flows.len() > 3 => format!("{first} to {last}"),
                 _ => flows.join(", "),
