@@ -317,7 +317,8 @@ impl Connection {
         if is_syn {
             from.count_no_window();
         } else {
-            if from.may_have_scale() && !from.has_window() {
+            let is_answer = packet.flags.contains(Flags::ACK) && peer.is_started();
+            if is_answer && from.may_have_scale() && !from.has_window() {
                 let arrived = peer
                     .position(packet.ack)
                     .saturating_sub(peer.first_position());

@@ -222,20 +222,19 @@ impl Direction {
     }
 
     /// Compares the first window after a SYN whose options were cut off with that of the SYN, which is
-    /// not scaled (RFC 7323 section 2.2): it is about as large, less what arrived since, or has grown by
-    /// twice that.
+    /// not scaled (RFC 7323 section 2.2). Linux offers the same again, rounded up to its unit; after the
+    /// first data less by what arrived, the same, or more by twice that. Others offer another window,
+    /// which equals none of these but by chance.
     #[cold]
     pub(crate) fn note_window_after_syn(&mut self, syn: u16, wnd: u16, arrived: u64) {
         let (syn, wnd) = (u64::from(syn), u64::from(wnd));
-        let least = syn.saturating_sub(arrived);
-        let is_alike = |scale: &u8| {
-            let slack = (syn / 32).max(1 << scale);
-            let wnd = wnd << scale;
-            wnd + slack >= least && wnd <= syn + 2 * arrived + slack
-        };
-        // More would fit two scales.
-        let is_early = arrived * 6 <= syn && wnd > 0;
-        let found = (0..=14).find(is_alike).filter(|_| is_early);
+        if wnd == 0 || arrived.saturating_mul(6) > syn {
+            return;
+        }
+        let offered = [syn - arrived, syn, syn + 2 * arrived];
+        let is_same = |scale: &u8| offered.iter().any(|one| one.div_ceil(1 << scale) == wnd);
+        let mut scales = (0..=14).filter(is_same);
+        let found = scales.next().filter(|_| scales.next().is_none());
         if found.is_some() {
             self.rare().scale_after_syn = found;
         }
@@ -382,6 +381,7 @@ impl Direction {
             self.seen_idents = self.seen_idents << 1 | 1;
         } else if let passed @ 1..=MAX_PASSED = self.ident.wrapping_sub(ident)
             && ident != 0
+            && self.ident != 0
         {
             self.seen_idents |= 1 << passed;
             return;
