@@ -193,7 +193,9 @@ pub(crate) fn data_bytes(connection: &Connection) -> u64 {
     const MAX_MISSING: u64 = 1 << 20;
     let of = |side| {
         let side = connection.direction(side);
+        let controls = u64::from(side.has_syn()) + u64::from(side.has_fin());
         let (unique, sent) = (side.unique_bytes(), side.stream_length());
+        let sent = sent.saturating_sub(controls);
         let is_lost = side.acked_unseen_bytes() == 0 && sent.saturating_sub(unique) <= MAX_MISSING;
         if is_lost { unique.max(sent) } else { unique }
     };
