@@ -114,7 +114,7 @@ pub fn flows(octets: &[u8]) {
             mss: Some(word(8) as u16),
             window_scale: Some(piece[9]),
             sack_permitted: true,
-            scale_is_cut: false,
+            scale_is_cut: piece[9] & 16 != 0,
             uncaptured_len: 0,
             fragmentation: Fragmentation::Whole,
         };

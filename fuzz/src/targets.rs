@@ -2,6 +2,7 @@
 //!
 //! What is read must also be writable, and read back the same.
 
+use gigatcp_analyze::reports::{Statement, explain};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{append_packet, decode_packet};
 
@@ -21,7 +22,7 @@ const fn target(name: &'static str, feed: fn(&[u8])) -> Target {
 }
 
 /// All targets.
-pub const ALL: [Target; 15] = [
+pub const ALL: [Target; 16] = [
     target("packet", packet),
     target("options", options),
     target("engine", |octets| _ = engine::drive(octets)),
@@ -32,6 +33,7 @@ pub const ALL: [Target; 15] = [
     target("pcap", captures::pcap),
     target("pcapng", captures::pcapng),
     target("text", captures::text),
+    target("reports", reports),
     target("link", captures::link),
     target("flows", captures::flows),
     target("fragments", fragments::fragments),
@@ -96,6 +98,19 @@ fn script(octets: &[u8]) {
     if let Err(mistake) = gigatcp_conformance::parse(&text) {
         let said = mistake.in_text("fuzz.pkt", &text);
         assert!(said.starts_with("fuzz.pkt:"), "a mistake without a place");
+    }
+}
+
+/// Feeds reports of testers and of `ss`, as `gigatcp why` reads them.
+fn reports(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets);
+    let statements = Statement::read(&text).into_iter().collect();
+    for report in explain(statements) {
+        for connection in report.connections {
+            let answer = connection.diagnosis.answer();
+            let is_known = |confidence| (0.0..=1.0).contains(&confidence);
+            assert!(answer.confidence.is_none_or(is_known), "{answer:?}");
+        }
     }
 }
 

@@ -450,13 +450,14 @@ fn is_slow_start(m: &Measures<'_>, delivered: u64) -> bool {
 pub(crate) fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration) -> bool {
     /// Initial window (RFC 6928), segments.
     const INITIAL: u64 = 10;
+    const MAX_ROUNDS: u64 = 8;
     let mut rounds = 2;
-    let mut window = INITIAL * mss.max(1);
+    let mut window = INITIAL.saturating_mul(mss.max(1));
     let mut left = delivered;
-    while left > 0 {
+    while left > 0 && rounds <= MAX_ROUNDS {
         left = left.saturating_sub(window);
-        window *= 2;
+        window = window.saturating_mul(2);
         rounds += 1;
     }
-    !rtt.is_zero() && rounds <= 8 && took <= rtt * rounds * 3 / 2
+    !rtt.is_zero() && rounds <= MAX_ROUNDS && took <= rtt * rounds * 3 / 2
 }

@@ -268,7 +268,13 @@ impl CounterAccount {
         let others =
             others.filter(|(entry, time)| Some(COUNTER_CAUSES[*entry].id) != first && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        let next = self.next_limit(&m, &sum);
+        // The longest cause may be another than the one that leads.
+        let next = self.next_limit(&m, &sum).filter(|next| {
+            verdicts.first().is_none_or(|first| {
+                let is_window = first.cause.is_window && next.cause.is_window;
+                first.cause.id != next.cause.id && !is_window
+            })
+        });
         let diagnosis = Diagnosis {
             sender: Side::Client,
             capture_point: CapturePoint::Counters,

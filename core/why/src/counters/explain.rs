@@ -125,7 +125,7 @@ impl Context<'_> {
     fn needed(&self) -> Option<u64> {
         let window = self.window_bytes().unwrap_or(0.0);
         let bdp = self.m.bdp().filter(|_| !self.account.is_total)?.max(window);
-        Some((bdp as u64).max(1).div_ceil(65_536) * 65_536)
+        Some((bdp as u64).max(1).div_ceil(65_536).saturating_mul(65_536))
     }
 
     pub fn send_buffer_fix(&self) -> String {
@@ -252,7 +252,7 @@ impl Context<'_> {
                 "at the receiver raise the third value of net.ipv4.tcp_rmem{} to more than {} \
                  (half of it becomes window), and set no SO_RCVBUF there",
                 now(limits.tcp_rmem_max),
-                needed * 2
+                needed.saturating_mul(2)
             )
         }
     }

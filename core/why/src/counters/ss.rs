@@ -298,7 +298,12 @@ fn step(from: &SsSnapshot, to: &SsSnapshot) -> (Duration, Times) {
     let counted = both().find_map(|(before, after)| {
         let (a, b) = (&before.reading, &after.reading);
         let is_silent = a.bytes_received == b.bytes_received;
-        let has_sent = a.data_segs_out != b.data_segs_out || a.bytes_sent != b.bytes_sent;
+        // Before Linux 4.6 nothing of that is counted; what is zero is not printed.
+        let is_counted = b.data_segs_out.is_some()
+            || b.data_segs_in.is_some()
+            || b.bytes_sent > Some(Bytes::ZERO);
+        let has_sent =
+            !is_counted || a.data_segs_out != b.data_segs_out || a.bytes_sent != b.bytes_sent;
         since(before.last_received, after.last_received, is_silent)
             .or_else(|| since(a.last_data_sent, b.last_data_sent, !has_sent))
     });
@@ -439,8 +444,8 @@ impl Socket {
         } else {
             match item {
                 "lastrcv" => {
-                    let ms = value.parse().ok();
-                    self.last_received = ms.map(Duration::from_millis);
+                    let ms: Option<u32> = value.parse().ok();
+                    self.last_received = ms.map(|ms| Duration::from_millis(ms.into()));
                 }
                 "timer" => self.timer = timer(value),
                 _ => self.pair(item, value),

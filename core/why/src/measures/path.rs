@@ -358,5 +358,5 @@ impl Measures<'_> {
 
 /// Converts bytes per second to a rate.
 pub(crate) fn rate(bytes_per_second: f64) -> Rate {
-    Rate::from_bps((bytes_per_second * 8.0).clamp(0.0, 1e15) as u64)
+    Rate::from_bps((bytes_per_second * 8.0) as u64)
 }

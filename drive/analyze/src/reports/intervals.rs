@@ -85,7 +85,7 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
         let Interval { seconds, .. } = interval;
         at += Duration::from_secs_f64(seconds);
         bytes += interval.bytes;
-        retransmits += interval.retransmits.unwrap_or(0);
+        retransmits = u64::saturating_add(retransmits, interval.retransmits.unwrap_or(0));
         // A tester that limits its rate waits between its writes. These are as large as an interval
         // may be short.
         let target = settings.target;
@@ -110,7 +110,7 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
             snd_wnd: interval.window.map(|window| Bytes::new(window as u64)),
             rtt: interval.rtt,
             min_rtt,
-            unacked: in_flight.map(|bytes| (bytes / smss as f64) as u64 + 1),
+            unacked: in_flight.map(|bytes| ((bytes / smss as f64) as u64).saturating_add(1)),
             app_idle: target.map(|_| idle),
             backoff: interval.is_stalled.then_some(1),
             max_pacing_rate: settings.pacing,
@@ -173,7 +173,9 @@ fn counted(intervals: &[Interval], settings: &Settings) -> Vec<Interval> {
                 last.seconds += interval.seconds;
                 last.bytes += interval.bytes;
                 let more = interval.retransmits;
-                last.retransmits = last.retransmits.map(|count| count + more.unwrap_or(0));
+                last.retransmits = last
+                    .retransmits
+                    .map(|count| count.saturating_add(more.unwrap_or(0)));
             }
             _ => counted.push(Interval {
                 is_stalled: is_stalled(interval),

@@ -37,8 +37,11 @@ fn document(text: &str) -> Option<Document> {
         let Ok(event) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        let data = event.get("data")?.clone();
-        match event.get("event")?.as_str()? {
+        let (Some(data), Some(name)) = (event.get("data"), event["event"].as_str()) else {
+            continue;
+        };
+        let data = data.clone();
+        match name {
             "interval" => whole["intervals"].as_array_mut()?.push(data),
             name @ ("start" | "end" | "error") => whole[name] = data,
             _ => {}
@@ -181,6 +184,7 @@ struct Stream {
     /// Whether the tester requested the sizes of the buffers (`-w`).
     sets_buffers: bool,
     is_reverse: bool,
+    is_received: bool,
     intervals: Vec<Interval>,
 }
 
@@ -189,6 +193,7 @@ impl Stream {
         let test = &start["test_start"];
         let positive = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
         let smss = positive(&start["tcp_mss_default"]).or(positive(&start["tcp_mss"]));
+        let smss = smss.filter(|smss| *smss >= 1.0);
         let target = test["target_bitrate"]
             .as_f64()
             .or(start["target_bitrate"].as_f64());
@@ -204,6 +209,7 @@ impl Stream {
             },
             sets_buffers: positive(&start["sock_bufsize"]).is_some(),
             is_reverse: test["reverse"].as_u64() == Some(1),
+            is_received: first["sender"] == false,
             intervals: Vec::new(),
         }
     }
@@ -229,6 +235,7 @@ impl Stream {
             congestion: end["sender_tcp_congestion"].as_str().map(str::to_owned),
             steps: readings(&self.intervals, &self.settings),
             cpu: ends,
+            test: usize::from(self.is_received),
             sets_buffers: self.sets_buffers,
             reads_at_once: true,
             ..ReportedConnection::new(self.ends)

@@ -7,6 +7,8 @@
 //!
 //! Out of scope: datagrams, and rows of sums where the rows of the streams are there.
 
+use std::collections::{HashMap, HashSet};
+
 use gigatcp_units::Duration;
 
 use super::ReportedConnection;
@@ -67,15 +69,17 @@ struct Text {
     columns: Columns,
     program: Option<Program>,
     /// Test and id of streams, with both ends, the local one first.
-    ends: Vec<(Id, [String; 2])>,
+    ends: HashMap<Id, [String; 2]>,
     /// Tests in which the other end sends (`-R`), and those of a server's text.
-    reverse: Vec<usize>,
-    of_server: Vec<usize>,
+    reverse: HashSet<usize>,
+    of_server: HashSet<usize>,
     is_udp: bool,
     /// Whether an iperf3 sender's columns were printed.
     is_sender: bool,
     /// Segment size and RTT of each stream's setup, as iperf 2 prints them.
-    setups: Vec<(Id, u64, Duration)>,
+    setups: HashMap<Id, (u64, Duration)>,
+    /// Streams that have rows.
+    known: HashSet<Id>,
     command: Option<Command>,
 }
 
@@ -97,7 +101,8 @@ pub(super) fn read(text: &str) -> Option<(&'static str, Vec<ReportedConnection>,
     }
     read.command = Command::read(text, &["iperf3", "iperf"]);
     let streams = read.streams();
-    let connections: Vec<_> = streams.iter().map(|id| read.connection(id)).collect();
+    let connections = streams.iter().map(|(id, rows)| read.connection(id, rows));
+    let connections: Vec<_> = connections.collect();
     let has_rtt = read.rows.iter().any(|row| row.rtt.is_some());
     let mut notes = vec![match (program, has_rtt) {
         (Program::Iperf3, _) => "the text of iperf3 has no RTT and no window: `iperf3 -J` prints \
@@ -145,18 +150,23 @@ impl Text {
                 Program::Iperf2
             };
             self.program.get_or_insert(program);
-            self.begin();
-            let id = (self.test, id);
-            if let Some((smss, rtt)) = setup(rest) {
-                self.setups.push((id.clone(), smss, rtt));
+            // A server of iperf 2 has several clients at a time.
+            let is_over = self.last().is_some_and(|last| last.summary.is_some());
+            if is_over || self.known.contains(&(self.test, id.clone())) {
+                self.begin();
             }
-            self.ends.push((id, ends));
+            let id = (self.test, id);
+            if let Some(setup) = setup(rest) {
+                self.setups.entry(id.clone()).or_insert(setup);
+            }
+            self.ends.entry(id).or_insert(ends);
         } else if let Some(mut row) = row(id, rest, self.columns) {
             let is_after_summary = self.last().is_some_and(|last| last.summary.is_some());
             if is_after_summary && row.summary.is_none() {
                 self.test += 1;
             }
             row.test = self.test;
+            self.known.insert((self.test, row.id.clone()));
             if row.summary.is_some() {
                 self.program = Some(Program::Iperf3);
             }
@@ -200,26 +210,27 @@ impl Text {
         self.rows.last().filter(|row| row.test == self.test)
     }
 
-    /// The streams with rows; the sum of a test, if its streams have none.
-    fn streams(&self) -> Vec<Id> {
-        let mut ids: Vec<Id> = Vec::new();
+    /// The streams with their rows, in order; the sum of a test, if its streams have none.
+    fn streams(&self) -> Vec<(Id, Vec<&Row>)> {
+        let mut places: HashMap<(usize, &str), usize> = HashMap::new();
+        let mut streams: Vec<(Id, Vec<&Row>)> = Vec::new();
         for row in &self.rows {
-            let id = (row.test, row.id.clone());
-            if !ids.contains(&id) {
-                ids.push(id);
+            let place = *places.entry((row.test, &row.id)).or_insert(streams.len());
+            if place == streams.len() {
+                streams.push(((row.test, row.id.clone()), Vec::new()));
             }
+            streams[place].1.push(row);
         }
         let is_sum = |(_, id): &Id| id.starts_with("SUM");
-        let single: Vec<usize> = ids.iter().filter(|id| !is_sum(id)).map(|id| id.0).collect();
-        ids.retain(|id| !is_sum(id) || !single.contains(&id.0));
-        ids
+        let single = streams.iter().filter(|(id, _)| !is_sum(id));
+        let single: HashSet<usize> = single.map(|((test, _), _)| *test).collect();
+        streams.retain(|(id, _)| !is_sum(id) || !single.contains(&id.0));
+        streams
     }
 
-    fn connection(&self, stream: &Id) -> ReportedConnection {
+    fn connection(&self, stream: &Id, rows: &[&Row]) -> ReportedConnection {
         let (test, id) = stream;
-        let is_of = |row: &&Row| row.test == *test && row.id == *id;
-        let rows: Vec<&Row> = self.rows.iter().filter(is_of).collect();
-        let mut counted: Vec<Interval> = intervals(&rows).into_iter().map(Row::interval).collect();
+        let mut counted: Vec<Interval> = intervals(rows).into_iter().map(Row::interval).collect();
         // The receiver's text has the sender's retransmissions in its summary alone.
         let total = rows.iter().filter(|row| row.summary.is_some());
         if let Some(total) = total.filter_map(|row| row.retransmits).next() {
@@ -228,31 +239,30 @@ impl Text {
         // iperf3 has this from the receiver, at the end.
         let is_answered = rows.iter().any(|row| row.summary == Some(Side::Receiver));
         let number = id.split(' ').next().unwrap_or(id);
-        let mut setups = self.setups.iter();
-        let setup = setups.find(|((of, id), ..)| of == test && id == number);
+        let setup = self.setups.get(&(*test, number.to_owned()));
         let command = self.command.unwrap_or_default();
         let defaults = Settings::default();
         let settings = Settings {
             target: target(self.command, &counted),
             pacing: command.pacing,
-            smss: setup.map_or(defaults.smss, |(_, smss, _)| *smss),
-            setup_rtt: setup.map(|(.., rtt)| *rtt),
+            smss: setup.map_or(defaults.smss, |(smss, _)| *smss),
+            setup_rtt: setup.map(|(_, rtt)| *rtt),
         };
         ReportedConnection {
             steps: readings(&counted, &settings),
             sets_buffers: command.sets_buffers,
             reads_at_once: true,
             has_small_passed: is_answered && counted.last().is_some_and(|last| last.bytes <= 0.0),
-            ..ReportedConnection::new(self.name(stream, &rows))
+            test: 2 * test + usize::from(id.contains("RX")),
+            ..ReportedConnection::new(self.name(stream, rows))
         }
     }
 
     /// Both ends of a stream, the sender first.
     fn name(&self, (test, id): &Id, rows: &[&Row]) -> String {
         let number = id.split(' ').next().unwrap_or(id);
-        let mut ends = self.ends.iter();
-        let ends = ends.find(|((of, known), _)| of == test && known == number);
-        let Some((_, [local, remote])) = ends else {
+        let ends = self.ends.get(&(*test, number.to_owned()));
+        let Some([local, remote]) = ends else {
             return format!("stream {id}");
         };
         // iperf3's summary has the sender's retransmissions at both ends.

@@ -84,6 +84,8 @@ impl Report {
 #[derive(Debug)]
 struct ReportedConnection {
     ends: String,
+    /// Test of the text, and direction, that it belongs to.
+    test: usize,
     congestion: Option<String>,
     /// Readings in order of time. A single one has counters since the connection began.
     steps: Vec<(End, Reading)>,
@@ -105,6 +107,7 @@ impl ReportedConnection {
     fn new(ends: String) -> Self {
         Self {
             ends,
+            test: 0,
             congestion: None,
             steps: Vec::new(),
             cpu: [None; 2],
@@ -120,8 +123,9 @@ impl ReportedConnection {
     /// any host if its ends are not named.
     fn add_rtt(&mut self, pings: &[(IpAddr, Duration)]) {
         let ends = transfer::ends(&self.ends);
-        let is_named = |host: &IpAddr| ends.contains(&format!("{host}:"));
-        let is_known = |host: &IpAddr| !ends.contains(':') || is_named(host);
+        let hosts = ends.split(" -> ").filter_map(|end| end.rsplit_once(':'));
+        let hosts: Vec<IpAddr> = hosts.filter_map(|(host, _)| host.parse().ok()).collect();
+        let is_known = |host: &IpAddr| !ends.contains(':') || hosts.contains(host);
         let mut known = pings.iter().filter(|(host, _)| is_known(host));
         let Some((_, rtt)) = known.next() else {
             return;
@@ -283,7 +287,7 @@ impl Statement {
         let most = connections.iter().map(delivered).max().unwrap_or(0);
         // Of one transfer that several programs report, the sure answer comes first.
         connections.sort_by_key(|reported| {
-            let is_part = is_mixed && delivered(reported) * 10 < most;
+            let is_part = is_mixed && delivered(reported) < most / 10;
             let is_later = is_mixed && reported.diagnosis.is_unsure();
             (is_part, is_later, std::cmp::Reverse(delivered(reported)))
         });
@@ -307,9 +311,8 @@ impl Statement {
 #[must_use]
 pub fn explain(mut statements: Vec<Statement>) -> Vec<Report> {
     for part in statements.iter_mut().flat_map(|text| &mut text.parts) {
-        if part.is_of_tester() && parallel::share_a_full_link(&part.connections) {
-            let streams = part.connections.iter_mut();
-            streams.for_each(|stream| stream.shares_full_link = true);
+        if part.is_of_tester() {
+            parallel::mark(&mut part.connections);
         }
     }
     transfer::join(&mut statements);

@@ -22,11 +22,25 @@ const STEADY: f64 = 0.1;
 /// Maximum share of segments retransmitted: a policer keeps the sum as well, and drops more.
 const LOST: f64 = 0.01;
 
-/// Whether these streams of one test filled the link that they share.
-pub(super) fn share_a_full_link(streams: &[ReportedConnection]) -> bool {
+/// Marks the streams of each test, and direction, that filled the link which they share.
+pub(super) fn mark(streams: &mut [ReportedConnection]) {
+    streams.sort_by_key(|stream| stream.test);
+    for streams in streams.chunk_by_mut(|a, b| a.test == b.test) {
+        if share_a_full_link(streams) {
+            let streams = streams.iter_mut();
+            streams.for_each(|stream| stream.shares_full_link = true);
+        }
+    }
+}
+
+/// Whether these streams of one test filled the link that they share. Their intervals have the same
+/// times, so as many: where one has more, one of them stalled.
+fn share_a_full_link(streams: &[ReportedConnection]) -> bool {
     let rates: Vec<Vec<f64>> = streams.iter().map(ReportedConnection::rates).collect();
-    let count = rates.iter().map(Vec::len).min().unwrap_or(0);
-    if streams.len() < 2 || count < MIN_INTERVALS + 2 {
+    let counts = || rates.iter().map(Vec::len);
+    let count = counts().min().unwrap_or(0);
+    let is_aligned = counts().all(|of| of <= count + 1);
+    if streams.len() < 2 || count < MIN_INTERVALS + 2 || !is_aligned {
         return false;
     }
     let inner = 1..count - 1;

@@ -3,12 +3,14 @@
 //! A tester has the rate of each interval; `ss` has what the kernel counted while the sender waited,
 //! and what the receiver left unread. Each alone leaves open what both together decide. They are
 //! joined if they name the same ends; a tester whose text names none, with the connection of `ss`
-//! that moved nearly all of its bytes.
+//! that moved ten times what any other one did, and a twentieth to twice of what the tester says.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::counters::{End, Reading};
 
-use super::{COARSE, ReportedConnection, Statement};
+use super::{COARSE, Part, ReportedConnection, Statement};
 
 /// Bytes of the largest connection of `ss` over those of any other one, for it to be that of a tester
 /// which names no ends.
@@ -23,62 +25,87 @@ const JOINED: &str = "the tester and `ss` show the same connection: explained to
 
 /// Joins the connections of `ss` to those of testers, in the same text or another one.
 pub(super) fn join(statements: &mut [Statement]) {
-    for tester in 0..statements.len() {
-        for part in 0..statements[tester].parts.len() {
-            if !statements[tester].parts[part].is_of_tester() {
-                continue;
-            }
-            let mut connections = std::mem::take(&mut statements[tester].parts[part].connections);
-            let is_only = connections.len() == 1;
-            let mut has_counters = false;
-            for connection in &mut connections {
-                for sockets in take_sockets(statements, connection, is_only) {
-                    has_counters |= sockets.of(End::Sender).is_some();
-                    add(connection, sockets);
-                }
-            }
-            let part = &mut statements[tester].parts[part];
-            part.connections = connections;
-            if has_counters {
-                part.notes.retain(|note| note != COARSE);
-                part.notes.push(JOINED.to_owned());
+    let parts = statements.iter_mut().flat_map(|text| &mut text.parts);
+    let mut parts: Vec<&mut Part> = parts.collect();
+    let mut sockets: BTreeMap<String, Vec<Listed>> = BTreeMap::new();
+    for (part, listed) in parts
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, part)| part.source == "ss")
+    {
+        for connection in std::mem::take(&mut listed.connections) {
+            let listed = Listed { part, connection };
+            sockets
+                .entry(ends(&listed.connection.ends))
+                .or_default()
+                .push(listed);
+        }
+    }
+    let largest = largest(&sockets);
+    let mut joined = BTreeSet::new();
+    for part in parts.iter_mut().filter(|part| part.is_of_tester()) {
+        let is_only = part.connections.len() == 1;
+        let mut has_counters = false;
+        for connection in &mut part.connections {
+            let is_named = connection.ends.contains(':');
+            let is_it = |(_, bytes): &(String, u64)| {
+                let moved = connection.bytes();
+                is_only && *bytes <= moved.saturating_mul(2) && moved <= bytes.saturating_mul(20)
+            };
+            let wanted = if is_named {
+                Some(ends(&connection.ends))
+            } else {
+                largest.clone().filter(is_it).map(|(ends, _)| ends)
+            };
+            if let Some(found) = wanted.and_then(|ends| sockets.remove(&ends)) {
+                let counts = |listed: &Listed| listed.connection.of(End::Sender).is_some();
+                has_counters |= found.iter().any(counts);
+                joined.extend(found.iter().map(|listed| listed.part));
+                add(
+                    connection,
+                    found.into_iter().map(|listed| listed.connection).collect(),
+                );
             }
         }
+        if has_counters {
+            part.notes.retain(|note| note != COARSE);
+            part.notes.push(JOINED.to_owned());
+        }
+    }
+    let left = sockets.into_values().flatten();
+    left.for_each(|listed| parts[listed.part].connections.push(listed.connection));
+    for part in joined {
+        let part = &mut *parts[part];
+        // Notes on connections begin with their ends.
+        let is_listed = |note: &String| {
+            part.connections
+                .iter()
+                .any(|one| note.starts_with(&one.ends))
+        };
+        let notes = std::mem::take(&mut part.notes);
+        part.notes = notes.into_iter().filter(is_listed).collect();
     }
 }
 
-/// Takes out the connections of `ss` that are this transfer: of its sender, its receiver, or both.
-fn take_sockets(
-    statements: &mut [Statement],
-    tester: &ReportedConnection,
-    is_only: bool,
-) -> Vec<ReportedConnection> {
-    let parts = statements.iter_mut().flat_map(|text| &mut text.parts);
-    let parts: Vec<_> = parts.filter(|part| part.source == "ss").collect();
-    let bytes = || {
-        let connections = parts.iter().flat_map(|part| &part.connections);
-        connections.map(|sockets| (ends(&sockets.ends), sockets.bytes()))
-    };
-    let named = tester.ends.contains(" -> ").then(|| ends(&tester.ends));
-    let wanted = named.or_else(|| {
-        let (largest, most) = bytes().max_by_key(|(_, bytes)| *bytes)?;
-        let is_large = |bytes: u64| bytes.saturating_mul(LARGEST) <= most;
-        let is_alone = bytes().all(|(ends, bytes)| ends == largest || is_large(bytes));
-        (is_only && is_alone).then_some(largest)
-    });
-    let mut taken = Vec::new();
-    for part in parts {
-        let (found, others) = std::mem::take(&mut part.connections)
-            .into_iter()
-            .partition(|sockets| wanted.as_deref() == Some(&ends(&sockets.ends)));
-        part.connections = others;
-        let found: Vec<ReportedConnection> = found;
-        if !found.is_empty() {
-            part.notes.clear();
-        }
-        taken.extend(found);
-    }
-    taken
+/// A connection of `ss`, and the part of a text that lists it.
+struct Listed {
+    part: usize,
+    connection: ReportedConnection,
+}
+
+/// Ends and bytes of the connection that moved ten times what any other one did.
+fn largest(sockets: &BTreeMap<String, Vec<Listed>>) -> Option<(String, u64)> {
+    let bytes = |listed: &Vec<Listed>| listed.iter().map(|listed| listed.connection.bytes()).max();
+    let mut all: Vec<(u64, &String)> = sockets
+        .iter()
+        .map(|(ends, listed)| (bytes(listed).unwrap_or(0), ends))
+        .collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    let (most, ends) = *all.first()?;
+    let is_alone = all
+        .get(1)
+        .is_none_or(|(next, _)| next.saturating_mul(LARGEST) <= most);
+    is_alone.then(|| (ends.clone(), most))
 }
 
 /// The names of both ends, alike in all programs.
@@ -86,17 +113,22 @@ pub(super) fn ends(text: &str) -> String {
     text.replace("::ffff:", "").replace(['[', ']'], "")
 }
 
-/// Adds the readings of `ss` to those of a tester.
-fn add(tester: &mut ReportedConnection, sockets: ReportedConnection) {
-    let unread = sockets.of(End::Receiver).and_then(|last| last.unread);
-    if let Some(last) = sockets.of(End::Sender).copied() {
+/// Adds the readings of `ss` to those of a tester: of the sender, the receiver, or both.
+fn add(tester: &mut ReportedConnection, sockets: Vec<ReportedConnection>) {
+    let mut unread = None;
+    for sockets in sockets {
+        let there = sockets.of(End::Receiver).and_then(|last| last.unread);
+        unread = unread.max(there);
+        let Some(last) = sockets.of(End::Sender).copied() else {
+            continue;
+        };
         tester.congestion = sockets.congestion.clone().or(tester.congestion.take());
         if sockets.steps.len() >= MIN_READINGS && sockets.time() >= MOST * tester.time() {
             tester.steps = sockets.steps;
-            return;
+        } else {
+            add_counters(&mut tester.steps, &last);
+            tester.is_snapshot = true;
         }
-        add_counters(&mut tester.steps, &last);
-        tester.is_snapshot = true;
     }
     if unread.is_some() {
         tester.add_receiver(&Reading {
