@@ -873,17 +873,18 @@ pub struct HopRecord {
 /// start (ns), the time its goodput is over (ns), and that goodput (bit/s).
 ///
 /// A sum of the goodputs of flows that are not simultaneous may exceed the rate of the link.
-pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
-    let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
-    for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
-        first = first.min(start);
-        last = last.max(start.saturating_add(time));
-        bits += goodput * time as f64;
-    }
-    match last.saturating_sub(first) {
-        0 => 0.0,
-        span => bits / span as f64,
-    }
+pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)> + Clone) -> f64 {
+    let flows = flows.filter(|(_, time, _)| *time > 0);
+    let first = flows.clone().map(|(start, ..)| start).min().unwrap_or(0);
+    let last = flows
+        .clone()
+        .map(|(start, time, _)| start.saturating_add(time))
+        .max();
+    let span = last.unwrap_or(0).saturating_sub(first) as f64;
+    // The share of the time first: it is 1 for a single flow, whose goodput is the sum to the last digit.
+    flows
+        .map(|(_, time, goodput)| goodput * (time as f64 / span))
+        .fold(0.0, |sum, bits| sum + bits)
 }
 
 impl FlowRecord {
