@@ -252,7 +252,7 @@ mod tests {
         for (mode, limit) in [("tcp_rr", 8192), ("tcp_crr", 4096)] {
             assert!(asked(json!(mode), json!(limit), json!(1)).is_ok());
             let (_, text) = asked(json!(mode), json!(limit + 1), json!(1)).unwrap_err();
-            assert_eq!(text, format!("flows {}, limit {limit}", limit + 1));
+            assert_eq!(text, format!("flows {}, limits 1 and {limit}", limit + 1));
         }
     }
 }

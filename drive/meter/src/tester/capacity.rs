@@ -260,8 +260,8 @@ impl Probe {
             self.socket.set_read_timeout(Some(wait)).ok()?;
             let report = loop {
                 match kernel::receive_stamped(&self.socket, &mut datagram) {
-                    // A server that sends more than it was asked for.
-                    Ok(_) if arrivals.len() > count as usize => return None,
+                    // A server that sends far more than it was asked for.
+                    Ok(_) if arrivals.len() > 2 * count as usize => return None,
                     Ok(_) if Instant::now() > until => return None,
                     Ok(received) => {
                         let bytes = &datagram[..received.length];

@@ -382,11 +382,18 @@ impl Model {
         if same == *self {
             return (after.flows > self.flows).then(|| self.with_other_flows(after));
         }
-        if STOPPED.contains(&self.first) || self.is_alike(after) {
+        let keeps_rate = STOPPED.contains(&self.first) && self.has_same_rates(after);
+        if keeps_rate || self.is_alike(after) {
             return Some(self.with_same_pauses());
         }
         self.differs_in_start(after)
             .then(|| self.with_other_start(after))
+    }
+
+    /// Whether what is sent between pauses meets the same path and host.
+    fn has_same_rates(&self, after: &Self) -> bool {
+        let of = |model: &Self| (model.path, model.base, model.loss, model.mss, model.host);
+        of(self) == of(after)
     }
 
     /// Whether only buffers are others.

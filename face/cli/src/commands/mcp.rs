@@ -126,9 +126,11 @@ async fn pass_requests(
         if part.read_until(b'\n', &mut line).await? == 0 {
             return Ok(());
         }
-        let was_cut = std::mem::replace(&mut is_cut, !line.ends_with(b"\n"));
-        let error = if was_cut || (is_cut && line.len() < MAX_REQUEST) {
-            // The rest of a line that was answered, or one without an end.
+        // The last line may have no end.
+        let is_last = !line.ends_with(b"\n") && line.len() < MAX_REQUEST;
+        let was_cut = std::mem::replace(&mut is_cut, !line.ends_with(b"\n") && !is_last);
+        let error = if was_cut {
+            // The rest of a line that was answered.
             continue;
         } else if is_cut {
             ErrorData::invalid_request(format!("a request has at most {MAX_REQUEST} bytes"), None)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use gigatcp_plan::record::{
     DatagramsInterval, DatagramsQuality, DatagramsRecord, DelayRecord, FlowRecord, LatencyRecord,
-    RunRecord,
+    RunRecord, TestRecord,
 };
 use serde_json::json;
 
@@ -84,6 +84,9 @@ fn test() -> RunRecord {
     run
 }
 
+/// The terminal's line of the pings.
+const PINGS: &str = "ICMP pings: idle 80.00 ms, under load 99.90 ms, p99 109.70 ms; 1 lost";
+
 /// A test with pings, whose flow lost segments.
 fn latency() -> RunRecord {
     let mut run = test();
@@ -95,6 +98,10 @@ fn latency() -> RunRecord {
             lost: 1,
         });
     }
+    run.series[0].test = Some(TestRecord {
+        facts: vec![("Latency".to_owned(), PINGS.to_owned())],
+        ..TestRecord::default()
+    });
     for (index, sample) in run.series[0].flows[0].samples.iter_mut().enumerate() {
         sample.retransmitted_segments = Some(index as u64 / 100);
     }
@@ -121,8 +128,7 @@ fn streams_of_both_directions_are_led_by_their_sums() {
     let Some(browser) = browser() else { return };
     browser.open(&report("sums.html", &both_ways()), "light");
     let said = browser.text("answer");
-    let pings = "ICMP pings: idle 80.00 ms, under load 99.90 ms, p99 109.70 ms; 1 lost";
-    assert!(said.contains(pings), "{said}");
+    assert!(said.contains(PINGS), "{said}");
     let rates = "pictureData(null).rows[0].lines";
     let labels = browser.script(&format!(
         "return {rates}.slice(0, 2).map(({{ label }}) => label)"

@@ -15,6 +15,7 @@ use socket2::Domain;
 use super::super::client::bind;
 use super::super::options;
 use super::super::request::Request;
+use crate::system::NO_BUFFERS;
 
 /// What a client sends, and a buffer for what it reads; shared by all connections.
 pub(super) struct Messages {
@@ -171,7 +172,12 @@ impl Connection {
             messages.tag.write(*number, request);
             return match socket.send(request) {
                 // A request that finds no room is lost.
-                Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+                Err(error)
+                    if error.kind() != ErrorKind::WouldBlock
+                        && error.raw_os_error() != Some(NO_BUFFERS) =>
+                {
+                    Err(error)
+                }
                 _ => Ok(()),
             };
         }
