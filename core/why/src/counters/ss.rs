@@ -298,7 +298,7 @@ fn step(from: &SsSnapshot, to: &SsSnapshot) -> (Duration, Times) {
     let counted = both().find_map(|(before, after)| {
         let (a, b) = (&before.reading, &after.reading);
         let is_silent = a.bytes_received == b.bytes_received;
-        // Before Linux 4.6 nothing of that is counted; what is zero is not printed.
+        // Before Linux 4.6 these are not counted; what is zero is not printed.
         let is_counted = b.data_segs_out.is_some()
             || b.data_segs_in.is_some()
             || b.bytes_sent > Some(Bytes::ZERO);

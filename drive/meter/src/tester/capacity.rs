@@ -260,7 +260,7 @@ impl Probe {
             self.socket.set_read_timeout(Some(wait)).ok()?;
             let report = loop {
                 match kernel::receive_stamped(&self.socket, &mut datagram) {
-                    // A server that sends far more than it was asked for.
+                    // A server that sends far more than was requested.
                     Ok(_) if arrivals.len() > 2 * count as usize => return None,
                     Ok(_) if Instant::now() > until => return None,
                     Ok(received) => {

@@ -187,7 +187,7 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
     account
 }
 
-/// What the path carries beside the other streams of a direction; `None` if it is unknown.
+/// What the other streams of a direction leave of the path's rate; `None` if it is unknown.
 fn path_left(kept: &Readings, id: u64, role: Role) -> Option<Rate> {
     let (_, rate) = kept.path_rate.filter(|(of, _)| *of == role)?;
     let is_other = |stream: &&(u64, Role)| stream.0 != id && stream.1 == role;

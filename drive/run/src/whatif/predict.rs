@@ -254,32 +254,7 @@ impl Model {
         let limits = after.limits();
         let lowest = limits.first().ok_or("no limit of the transfer is known")?;
         let unknown = self.without_law(after);
-        let held = lowest.cause;
-        let held = (!is_dynamic(held) && self.first_limit() == Some(held)).then_some(held);
-        let policed = unknown.filter(|cause| *cause == "policer");
-        let bounded = match (self.unknown_cause().or(policed), held) {
-            (Some(cause), _) => self.despite_unknown(after).map(|bps| (cause, bps)),
-            (None, Some(held)) if self.differs_in_start(after) => {
-                Some((held, self.with_other_start(after)))
-            }
-            // The path limited, and the buffers allow what it carried.
-            (None, _)
-                if self.differs_in_buffers(after)
-                    && PATH.contains(&self.first)
-                    && after.allowed_flight().low * 8.0 >= self.goodput * self.rtt =>
-            {
-                let mut bps = self.with_other_buffers(after);
-                let allowed = after.allowed_flight();
-                // A smaller window may keep the queue from overflowing.
-                if self.loss_events > 0.0 && allowed.low < self.allowed_flight().low {
-                    let most = (allowed.high * 8.0 / self.base).min(self.path.high);
-                    bps.high = bps.high.max(most);
-                }
-                Some((self.first, bps))
-            }
-            _ => None,
-        };
-        if let Some((cause, bps)) = bounded {
+        if let Some((cause, bps)) = self.bounded(after, lowest.cause, unknown) {
             return Ok(self.despite(cause, bps, changes));
         }
         let (mut bps, runs) = if self.is_closed(after) {
@@ -341,6 +316,39 @@ impl Model {
             },
             runs,
         })
+    }
+
+    /// What limits and the range of the goodput, where neither closed form nor engine tells more.
+    fn bounded(
+        &self,
+        after: &Self,
+        lowest: &'static str,
+        unknown: Option<&'static str>,
+    ) -> Option<(&'static str, Estimate)> {
+        let held = (!is_dynamic(lowest) && self.first_limit() == Some(lowest)).then_some(lowest);
+        let policed = unknown.filter(|cause| *cause == "policer");
+        match (self.unknown_cause().or(policed), held) {
+            (Some(cause), _) => self.despite_unknown(after).map(|bps| (cause, bps)),
+            (None, Some(held)) if self.differs_in_start(after) => {
+                Some((held, self.with_other_start(after)))
+            }
+            // The path limited, and the buffers allow what it carried.
+            (None, _)
+                if self.differs_in_buffers(after)
+                    && PATH.contains(&self.first)
+                    && after.allowed_flight().low * 8.0 >= self.goodput * self.rtt =>
+            {
+                let mut bps = self.with_other_buffers(after);
+                let allowed = after.allowed_flight();
+                // A smaller window may keep the queue from overflowing.
+                if self.loss_events > 0.0 && allowed.low < self.allowed_flight().low {
+                    let most = (allowed.high * 8.0 / self.base).min(self.path.high);
+                    bps.high = bps.high.max(most);
+                }
+                Some((self.first, bps))
+            }
+            _ => None,
+        }
     }
 
     /// Goodput if only the time that its limit took becomes shorter, by Amdahl's law.

@@ -229,6 +229,22 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
             _ => Ok(()),
         };
     }
+    let Some(option) = lacking(arguments, settings) else {
+        return Ok(());
+    };
+    let text = format!("--mode {} does not have {option}", name(arguments));
+    let failure = Failure::new(text).effect("nothing was measured");
+    Err(match option {
+        "--report" | "--save" => {
+            failure.hint("`--format json > FILE` keeps the percentiles, those of intervals too")
+        }
+        _ => failure,
+    })
+}
+
+/// The first option that STAMP or transactions do not have.
+fn lacking(arguments: &Arguments, settings: &Settings) -> Option<&'static str> {
+    let is_stamp = arguments.mode == super::Mode::Stamp;
     let lacks = [
         (
             is_stamp && arguments.parallel != Streams::Count(1),
@@ -288,17 +304,8 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
             "this --format",
         ),
     ];
-    let Some((_, option)) = lacks.iter().find(|(is_given, _)| *is_given) else {
-        return Ok(());
-    };
-    let text = format!("--mode {} does not have {option}", name(arguments));
-    let failure = Failure::new(text).effect("nothing was measured");
-    Err(match *option {
-        "--report" | "--save" => {
-            failure.hint("`--format json > FILE` keeps the percentiles, those of intervals too")
-        }
-        _ => failure,
-    })
+    let mut lacks = lacks.into_iter();
+    lacks.find_map(|(is_given, option)| is_given.then_some(option))
 }
 
 /// Refuses options that the protocol does not have.
