@@ -166,7 +166,7 @@ impl Tag {
     }
 
     /// Writes it, with the number of a request, to the front of a datagram of at least
-    /// [`MIN_UDP_SIZE`].
+    /// 16 bytes.
     pub fn write(self, number: u64, datagram: &mut [u8]) {
         datagram[..8].copy_from_slice(&self.0);
         datagram[8..16].copy_from_slice(&number.to_be_bytes());
