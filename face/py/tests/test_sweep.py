@@ -1,4 +1,5 @@
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -283,14 +284,13 @@ def test_time_is_spent_in_worlds(small: Plan, tmp_path: Path) -> None:
     plan = small.set("flow.bytes=5 MB")
     axes = {"path.loss": "1e-5..1e-3 log 10"}
     units = [(cell, repetition) for cell in range(10) for repetition in range(4)]
-    swept, bare = [], []
-    # The first round loads the program; of the others the fastest is least disturbed.
+    # The two of a round share what disturbs them; the median leaves out a round that is disturbed in part.
+    ratios = []
     for number in range(4):
         began = time.process_time()
         result = gigatcp.sweep(plan, axes, repeat=4, jobs=1, out=tmp_path / str(number))
         between = time.process_time()
         gigatcp._native.run_bundle(result.native.question, _sweep.version(), units)
-        swept.append(between - began)
-        bare.append(time.process_time() - between)
+        ratios.append((between - began) / (time.process_time() - between))
     # 5 % is what 10,000 cells are measured at; forty have the opening of the store in them.
-    assert min(swept) < 1.25 * min(bare)
+    assert statistics.median(ratios) < 1.25
