@@ -559,6 +559,20 @@ impl Direction {
         self.next.saturating_sub(self.base)
     }
 
+    /// Bytes that never passed here and were never acknowledged, by the sequence number of a later packet.
+    /// More than 1 MiB is taken for a damaged sequence number, and is none.
+    pub fn missing_bytes(&self) -> u64 {
+        const MAX: u64 = 1 << 20;
+        let controls = u64::from(self.has_syn()) + u64::from(self.has_fin());
+        let seen = self.unique_bytes() + controls;
+        let missing = self.stream_length().saturating_sub(seen);
+        if self.acked_unseen_bytes() == 0 && missing <= MAX {
+            missing
+        } else {
+            0
+        }
+    }
+
     /// Returns the position of the beginning: the SYN, or the first byte seen.
     pub const fn first_position(&self) -> u64 {
         self.base

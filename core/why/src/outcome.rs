@@ -159,21 +159,11 @@ impl Outcome {
 /// Bytes of a side that never passed here and were never acknowledged, by the sequence number of a later
 /// packet, if they are five times what arrived, and two segments or more.
 fn never_arrived(m: &Measures<'_>) -> Option<Bytes> {
-    /// More is a damaged sequence number.
-    const MAX: u64 = 1 << 20;
     let sides = [m.data(), m.receiver()];
-    let all: u64 = sides.iter().map(|side| side.unique_bytes()).sum();
-    let missing = |side: &Direction| {
-        let arrived = side.unique_bytes();
-        let sent = side
-            .stream_length()
-            .saturating_sub(u64::from(side.has_syn()));
-        let bytes = sent.saturating_sub(arrived);
-        let is_most = bytes >= all.saturating_mul(5) && bytes >= 2 * m.mss().max(536);
-        let is_acked = side.acked_unseen_bytes() > 0;
-        (is_most && !is_acked && bytes <= MAX).then_some(Bytes::new(bytes))
-    };
-    sides.into_iter().find_map(missing)
+    let arrived: u64 = sides.iter().map(|side| side.unique_bytes()).sum();
+    let least = arrived.saturating_mul(5).max(2 * m.mss().max(536));
+    let mut missing = sides.into_iter().map(Direction::missing_bytes);
+    missing.find(|bytes| *bytes >= least).map(Bytes::new)
 }
 
 /// Whether it ends with a request: the peer sent nothing, and neither side closed. What comes after

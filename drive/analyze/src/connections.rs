@@ -189,15 +189,9 @@ fn carried_data(connection: &Connection) -> bool {
 /// passed here counts as well, if a later packet shows that it was sent and it was never acknowledged: where
 /// all is lost, what arrives is less than another connection's control messages.
 pub(crate) fn data_bytes(connection: &Connection) -> u64 {
-    /// More is a damaged sequence number.
-    const MAX_MISSING: u64 = 1 << 20;
     let of = |side| {
         let side = connection.direction(side);
-        let controls = u64::from(side.has_syn()) + u64::from(side.has_fin());
-        let (unique, sent) = (side.unique_bytes(), side.stream_length());
-        let sent = sent.saturating_sub(controls);
-        let is_lost = side.acked_unseen_bytes() == 0 && sent.saturating_sub(unique) <= MAX_MISSING;
-        if is_lost { unique.max(sent) } else { unique }
+        side.unique_bytes() + side.missing_bytes()
     };
     of(Side::Client).max(of(Side::Server))
 }
