@@ -27,7 +27,7 @@ struct Axis {
     name: &'static str,
     /// Number of units in the second of three runs; even.
     size: u64,
-    /// Plan with this many units.
+    /// Plan, or report, with this many units.
     plan: fn(u64) -> String,
     /// Use that the command makes of the plan.
     action: Action,
@@ -39,6 +39,8 @@ enum Action {
     Run,
     /// Explains a capture of the run, which is made without counting.
     Why,
+    /// Explains the text itself, which is no plan but a report.
+    Explain,
     /// Sweeps over this many levels of the seed.
     Sweep,
 }
@@ -54,7 +56,7 @@ const fn axis(name: &'static str, size: u64, plan: fn(u64) -> String, action: Ac
 
 /// All axes. The sizes are such that a run takes seconds under valgrind, and all of them a minute of
 /// CPU time.
-const AXES: [Axis; 9] = [
+const AXES: [Axis; 10] = [
     axis("losses of one overshoot", 20, overshoot, Action::Run),
     axis("SACK holes", 200, holes, Action::Run),
     axis("segments in flight", 400, window, Action::Run),
@@ -64,6 +66,7 @@ const AXES: [Axis; 9] = [
     axis("seconds", 12, seconds, Action::Run),
     axis("cells of a sweep", 20, cells, Action::Sweep),
     axis("connections of a capture", 40, connections, Action::Why),
+    axis("sockets of ss", 400, sockets, Action::Explain),
 ];
 
 /// Standard slow start overflows a queue of one BDP: losses grow with the rate.
@@ -139,6 +142,23 @@ fn connections(count: u64) -> String {
     flows(count).replace("duration = \"900 ms\"", "bytes = \"20 kB\"")
 }
 
+/// What `ss` printed three times.
+fn sockets(count: u64) -> String {
+    let mut text = String::new();
+    for run in 1..=3 {
+        text += "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n";
+        for socket in 0..count {
+            let (sent, segments) = (500_000 * run, 350 * run);
+            let port = 10_000 + socket;
+            text += &format!(
+                "ESTAB 0 0 192.0.2.1:{port} 192.0.2.2:5201\n\t cubic wscale:7,7 rtt:8.2/4.1 mss:1448 \
+                 cwnd:10 bytes_sent:{sent} bytes_acked:{sent} data_segs_out:{segments}\n"
+            );
+        }
+    }
+    text
+}
+
 /// Counts all axes and prints them; fails if one exceeds the limit.
 pub fn run(profile: &str) -> Result<(), Failed> {
     if !process::has("valgrind") {
@@ -207,7 +227,10 @@ fn counts(program: &Path, directory: &Path, axis: &Axis) -> Result<[u64; 3], Fai
     let count = |size| {
         let name = format!("{}-{size}", axis.name.replace(' ', "-"));
         let plan = directory.join(format!("{name}.toml"));
-        let text = format!("name = \"{name}\"\nseed = 1\n{}", (axis.plan)(size));
+        let text = match axis.action {
+            Action::Explain => (axis.plan)(size),
+            _ => format!("name = \"{name}\"\nseed = 1\n{}", (axis.plan)(size)),
+        };
         files::write(&plan, &text)?;
         let out = directory.join("runs").display().to_string();
         let plan_file = plan.display().to_string();
@@ -217,12 +240,14 @@ fn counts(program: &Path, directory: &Path, axis: &Axis) -> Result<[u64; 3], Fai
                 let over = format!("flow.bytes=50 kB..60 kB linear {size}");
                 vec!["sweep".into(), plan_file, "--over".into(), over]
             }
+            Action::Explain => vec!["why".into(), plan_file],
             Action::Why => vec![
                 "why".into(),
                 capture(program, directory, &plan_file, &name)?,
             ],
         };
-        let out = (axis.action != Action::Why).then(|| ["--out".into(), out]);
+        let makes_runs = matches!(axis.action, Action::Run | Action::Sweep);
+        let out = makes_runs.then(|| ["--out".into(), out]);
         let words: Vec<String> = words.into_iter().chain(out.into_iter().flatten()).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Ok(instructions::collect(program, &[], &words)?.0)

@@ -6,6 +6,7 @@
 //! data, or sent some, if it received or sent none in between, or else the growth of a busy time, which is a lower bound.
 //! No other step is assumed.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -207,6 +208,8 @@ struct Runs<'a> {
     is_new: bool,
     /// A socket and its items so far.
     socket: Option<(Socket, Vec<&'a str>)>,
+    /// Both ends of the sockets of the last run: one that comes again begins the next run.
+    ends: BTreeSet<(String, String)>,
 }
 
 impl Runs<'_> {
@@ -219,27 +222,19 @@ impl Runs<'_> {
             return;
         }
         socket.read(&items);
-        let is_known = self
-            .all
-            .last()
-            .is_some_and(|run| run.find(&socket).is_some());
-        if core::mem::take(&mut self.is_new) || is_known || self.all.is_empty() {
+        let ends = (socket.local.clone(), socket.peer.clone());
+        let is_new = core::mem::take(&mut self.is_new) || self.ends.contains(&ends);
+        if is_new || self.all.is_empty() {
+            self.ends.clear();
             self.all.push(SsSnapshot {
                 at: self.at.take(),
                 sockets: Vec::new(),
             });
         }
+        self.ends.insert(ends);
         if let Some(run) = self.all.last_mut() {
             run.sockets.push(socket);
         }
-    }
-}
-
-impl SsSnapshot {
-    /// Finds the connection of a socket in this run.
-    fn find(&self, socket: &Socket) -> Option<&Socket> {
-        let mut sockets = self.sockets.iter();
-        sockets.find(|candidate| candidate.local == socket.local && candidate.peer == socket.peer)
     }
 }
 
@@ -285,10 +280,16 @@ pub fn set_times(looks: &mut [SsSnapshot]) -> Times {
 
 /// Time between two runs. It is exact if a connection received nothing in between, or sent nothing, and
 /// prints for how long it did not; else it is at least the growth of a busy time.
-fn step(from: &SsSnapshot, to: &SsSnapshot) -> (Duration, Times) {
+fn step<'a>(from: &'a SsSnapshot, to: &'a SsSnapshot) -> (Duration, Times) {
+    let ends = |socket: &'a Socket| (&*socket.local, &*socket.peer);
+    let known: BTreeMap<_, _> = from
+        .sockets
+        .iter()
+        .map(|socket| (ends(socket), socket))
+        .collect();
     let both = || {
         let sockets = to.sockets.iter();
-        sockets.filter_map(|after| Some((from.find(after)?, after)))
+        sockets.filter_map(|after| Some((*known.get(&ends(after))?, after)))
     };
     // Of one direction, without traffic in it between the runs.
     let since = |before: Option<Duration>, after: Option<Duration>, is_silent: bool| {

@@ -3,6 +3,8 @@
 //! An interval has what `intervals.rs` needs, of the sender. Without the sender's side (`-R` and a
 //! server without output) there are only rates. Versions before 3.11 lack the window.
 
+use std::collections::HashMap;
+
 use gigatcp_units::{Duration, Rate};
 use serde_json::Value;
 
@@ -144,18 +146,16 @@ pub(super) fn read(text: &str) -> Option<Test> {
 fn streams(whole: &Value) -> Vec<Stream> {
     let start = &whole["start"];
     let mut streams: Vec<Stream> = Vec::new();
+    let mut by_socket: HashMap<u64, usize> = HashMap::new();
     let intervals = whole["intervals"].as_array();
     for interval in intervals.into_iter().flatten() {
         for stream in interval["streams"].as_array().into_iter().flatten() {
             let socket = stream["socket"].as_u64().unwrap_or(0);
-            let place = streams
-                .iter()
-                .position(|known| known.socket == socket)
-                .unwrap_or_else(|| {
-                    streams.push(Stream::new(start, socket, stream));
-                    streams.len() - 1
-                });
-            streams[place].intervals.push(read_interval(stream));
+            let index = *by_socket.entry(socket).or_insert_with(|| {
+                streams.push(Stream::new(start, socket, stream));
+                streams.len() - 1
+            });
+            streams[index].intervals.push(read_interval(stream));
         }
     }
     streams
@@ -178,7 +178,6 @@ fn read_interval(interval: &Value) -> Interval {
 
 /// A stream of a test.
 struct Stream {
-    socket: u64,
     ends: String,
     settings: Settings,
     /// Whether the tester requested the sizes of the buffers (`-w`).
@@ -199,7 +198,6 @@ impl Stream {
             .or(start["target_bitrate"].as_f64());
         let pacing = positive(&test["fqrate"]).map(|rate| Rate::from_bps(rate as u64));
         Self {
-            socket,
             ends: ends(start, socket, first["sender"] == false),
             settings: Settings {
                 smss: smss.map_or(SMSS, |smss| smss as u64),

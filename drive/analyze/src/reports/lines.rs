@@ -1,17 +1,18 @@
 //! Reads the lines of `gigatcp watch --json-lines`.
 
 use gigatcp_units::Instant;
-use gigatcp_why::counters::{End, Reading};
+use gigatcp_why::counters::Reading;
 use serde_json::Value;
 
-use super::{ReportedConnection, receive};
+use super::ReportedConnection;
+use super::connection_table::ConnectionTable;
 
 /// Returns the connections in the lines; `None` if the text has another form.
 pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
     if !text.contains("\"gigatcp.watch/1\"") {
         return None;
     }
-    let mut connections: Vec<ReportedConnection> = Vec::new();
+    let mut connections = ConnectionTable::default();
     for line in text.lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
@@ -28,19 +29,8 @@ pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
             format!("{address}:{}", line[format!("network.{which}.port")])
         };
         let ends = format!("{} -> {}", end("local"), end("peer"));
-        let step = (End::Sender, Reading::of_words(at, words));
-        match connections
-            .iter_mut()
-            .find(|connection| connection.ends == ends)
-        {
-            Some(known) => known.steps.push(step),
-            None => connections.push(ReportedConnection {
-                congestion: line["congestion_control"].as_str().map(str::to_owned),
-                steps: vec![step],
-                ..ReportedConnection::new(ends)
-            }),
-        }
+        let congestion = line["congestion_control"].as_str().map(str::to_owned);
+        connections.add(ends, congestion, Reading::of_words(at, words));
     }
-    connections.iter_mut().for_each(receive);
-    Some(connections)
+    Some(connections.into_list())
 }

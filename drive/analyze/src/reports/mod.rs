@@ -8,6 +8,7 @@
 //! | `intervals.rs` | the intervals of these testers as readings |
 //! | `lines.rs` | `gigatcp watch --json-lines` |
 //! | `command.rs` | the command line copied with such a text |
+//! | `connection_table.rs` | the connections of a text that lists each of them many times |
 //! | `datagrams.rs` | UDP tests of iperf |
 //! | `failed.rs` | errors of programs whose connection failed |
 //! | `parallel.rs` | streams of a test that share a full link |
@@ -19,6 +20,7 @@
 //! counters, which are less certain than those from packets.
 
 mod command;
+mod connection_table;
 mod datagrams;
 mod failed;
 mod intervals;
@@ -31,7 +33,7 @@ mod ping;
 mod sockets;
 mod transfer;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -301,9 +303,33 @@ impl Statement {
             connections,
             failed,
             datagrams,
-            notes,
+            notes: gathered(notes),
         }
     }
+}
+
+/// Joins notes on several connections that say the same: a text may list thousands.
+fn gathered(notes: Vec<String>) -> Vec<String> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut gathered: Vec<(String, usize)> = Vec::new();
+    for note in notes {
+        let of_connection = note
+            .split_once(": ")
+            .filter(|(ends, _)| ends.contains(" -> "));
+        let place = of_connection.map(|(_, sentence)| {
+            let place = places.entry(sentence.to_owned());
+            *place.or_insert(gathered.len())
+        });
+        match place.and_then(|place| gathered.get_mut(place)) {
+            Some((_, more)) => *more += 1,
+            None => gathered.push((note, 0)),
+        }
+    }
+    let with_count = |(note, more): (String, usize)| match note.split_once(": ") {
+        Some((ends, sentence)) if more > 0 => format!("{ends} and {more} more: {sentence}"),
+        _ => note,
+    };
+    gathered.into_iter().map(with_count).collect()
 }
 
 /// Explains what texts say, in their order. What several say of one transfer is joined in the text of
@@ -401,23 +427,5 @@ fn host(at: Instant, cpu: f64) -> HostReading {
         at,
         process: Some(Duration::from_secs_f64(cpu * at.as_secs_f64())),
         ..HostReading::default()
-    }
-}
-
-/// Turns a connection that mostly received into one seen from its receiver.
-fn receive(one: &mut ReportedConnection) {
-    let grown = |of: fn(&Reading) -> Option<Bytes>| {
-        let total = |step: Option<&(End, Reading)>| of(&step?.1);
-        let before = total(one.steps.first().filter(|_| one.steps.len() > 1));
-        let last = total(one.steps.last()).unwrap_or_default();
-        last.saturating_sub(before.unwrap_or_default()).as_u64()
-    };
-    if grown(|reading| reading.bytes_received) > grown(|reading| reading.bytes_acked) {
-        one.steps.iter_mut().for_each(|step| step.0 = End::Receiver);
-        let ends = one
-            .ends
-            .split_once(" -> ")
-            .map(|(here, there)| format!("{there} -> {here}"));
-        one.ends = ends.unwrap_or_default();
     }
 }

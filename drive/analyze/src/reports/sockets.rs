@@ -3,14 +3,15 @@
 //! Each is listed at the end that sent more data. Of one run, the counters since the connection
 //! began are explained; of several, the time between them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_why::counters::ss::{self, Socket, SsSnapshot, Times};
 use gigatcp_why::counters::{End, Reading};
 
-use super::{ReportedConnection, receive};
+use super::ReportedConnection;
+use super::connection_table::ConnectionTable;
 
 /// Command that prints what is needed.
 const LOOP: &str = "`while sleep 1; do date +%s.%N; ss -tinmo; done`";
@@ -23,9 +24,10 @@ pub(super) fn read(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let is_once = runs.len() == 1;
     let (mut connections, times) = connections(runs);
     let (far, _) = self::connections(other);
+    let far: HashMap<&str, &ReportedConnection> =
+        far.iter().map(|there| (&*there.ends, there)).collect();
     for known in &mut connections {
-        let there = far.iter().find(|there| there.ends == known.ends);
-        if let Some(there) = there {
+        if let Some(there) = far.get(&*known.ends) {
             known.add_other_end(there);
         }
     }
@@ -44,22 +46,12 @@ fn connections(mut runs: Vec<SsSnapshot>) -> (Vec<ReportedConnection>, Times) {
     if times == Times::Unknown {
         runs.drain(..runs.len().saturating_sub(1));
     }
-    let mut connections: Vec<ReportedConnection> = Vec::new();
+    let mut connections = ConnectionTable::default();
     for socket in runs.into_iter().flat_map(|run| run.sockets) {
         let ends = format!("{} -> {}", socket.local, socket.peer);
-        let known = connections.iter_mut().find(|known| known.ends == ends);
-        let step = (End::Sender, socket.reading);
-        match known {
-            Some(known) => known.steps.push(step),
-            None => connections.push(ReportedConnection {
-                congestion: socket.congestion,
-                steps: vec![step],
-                ..ReportedConnection::new(ends)
-            }),
-        }
+        connections.add(ends, socket.congestion, socket.reading);
     }
-    connections.iter_mut().for_each(receive);
-    (connections, times)
+    (connections.into_list(), times)
 }
 
 /// Takes out the runs at the other host of a connection, and those of another loop than the one that

@@ -5,7 +5,7 @@
 //! joined if they name the same ends; a tester whose text names none, with the connection of `ss`
 //! that moved ten times what any other one did, and a twentieth to twice of what the tester says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::counters::{End, Reading};
@@ -76,14 +76,14 @@ pub(super) fn join(statements: &mut [Statement]) {
     left.for_each(|listed| parts[listed.part].connections.push(listed.connection));
     for part in joined {
         let part = &mut *parts[part];
+        let connections = part.connections.iter();
+        let ends: HashSet<&str> = connections.map(|connection| &*connection.ends).collect();
         // Notes on connections begin with their ends.
         let is_listed = |note: &String| {
-            part.connections
-                .iter()
-                .any(|one| note.starts_with(&one.ends))
+            let begin = note.split_once(": ").map(|(begin, _)| begin);
+            begin.is_some_and(|begin| ends.contains(begin))
         };
-        let notes = std::mem::take(&mut part.notes);
-        part.notes = notes.into_iter().filter(is_listed).collect();
+        part.notes.retain(is_listed);
     }
 }
 

@@ -508,6 +508,20 @@ fn what_ss_counts_explains_the_intervals_of_a_tester() {
 }
 
 #[test]
+fn notes_on_many_connections_that_say_the_same_are_one() {
+    let run = |socket: u32| ss("rtt:8/4 mss:1448 cwnd:10").replace("40000", &socket.to_string());
+    let sockets: String = (20_000..20_300).map(run).collect();
+    let sockets = sockets.replace(
+        "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n",
+        "",
+    );
+    let report = report(&sockets).unwrap();
+    let busy = "192.0.2.1:20000 -> 198.51.100.2:5201 and 299 more: no time with data in flight";
+    assert!(report.notes[0].starts_with(busy), "{:?}", report.notes);
+    assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
+}
+
+#[test]
 fn data_that_waits_at_the_receiver_all_the_time_waits_for_its_reader() {
     // Without times: those since the receiver last sent data.
     let run = |second: u64| {
