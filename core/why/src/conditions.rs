@@ -289,9 +289,12 @@ conditions! {
         Connection |facts| Some(facts.m.pair.is_some() || facts.m.knows_directions());
     ACKS_LATE "acks-late" "ACKs wait on the reverse path, or are lost there: by timestamps, turnarounds or a second capture"
         Round acks_late;
-    ACK_HELD "ack-held" "an ACK of two segments or less came 20 ms to 1 s later than the minimum RTT, and than another of the same flight"
+    ACK_HELD "ack-held" "an ACK of two segments or less came 20 ms to 1 s later than the minimum RTT, and than another of the same flight; or small rests went out as soon as all before them was acknowledged, for 30 % of the time"
         Round |moment| {
             let m = moment.m();
+            if moment.facts.held >= 0.3 {
+                return Some(true);
+            }
             let round = moment.round();
             let shortest = m.data().round_trips().min().unwrap_or(m.base);
             let others = round.trip.least.filter(|_| round.trip.count > 1 && round.count == 1);

@@ -37,9 +37,11 @@ pub(crate) struct Turns {
     /// Pauses within turns. All data was acknowledged, and this side sent nothing, for longer than
     /// an RTT from here.
     pub pauses: Duration,
-    /// Part of the pauses in which this side waited for a delayed ACK, and went on at once when it
-    /// came: Nagle's algorithm holds back a small rest (RFC 896).
+    /// Time in which this side waited for an ACK with a small rest, and went on at once when it came
+    /// (Nagle's algorithm, RFC 896): all of a delayed ACK's time, and else a round trip.
     pub held: Duration,
+    /// Part of it in which the ACK was not delayed.
+    pub held_undelayed: Duration,
     /// Think time of this side before its clean turns, beyond the RTT.
     pub think: Duration,
     /// Part of it that neither the path nor the timer of a delayed ACK can have taken: after an ACK
@@ -74,7 +76,12 @@ pub(crate) struct Exchange {
     last_ack: Instant,
     /// Time of the first pure ACK of the other side for all data of the current turn.
     answered: Option<Instant>,
+    /// Number of segments below the MSS since then: Nagle's algorithm allows one.
+    small: u32,
 }
+
+/// Segments of fewer bytes are below every MSS in use.
+const SMALL: u32 = 512;
 
 /// Minimum time that an ACK is delayed by a timer: the shortest of hosts is 25 ms.
 const LEAST_DELAY: Duration = Duration::from_millis(20);
@@ -103,10 +110,23 @@ impl Exchange {
         if self.whose == Some(shown.verdict.from) && since < LEAST_PAUSE && is_plain {
             self.current_bytes += u64::from(packet.payload_len);
             self.last = self.last.max(packet.at);
-            self.answered = None;
+            self.count_small(shown);
         } else {
             self.on_other(shown, since);
         }
+    }
+
+    /// Counts a segment of the current turn if it is below the MSS.
+    fn count_small(&mut self, shown: &AnalyzedPacket<'_>) {
+        if self.answered.take().is_some() {
+            self.small = 0;
+        }
+        self.small += u32::from(Self::is_small(shown));
+    }
+
+    fn is_small(shown: &AnalyzedPacket<'_>) -> bool {
+        let data = shown.connection.direction(shown.verdict.from);
+        shown.packet.payload_len < data.largest_segment().max(SMALL)
     }
 
     #[inline(never)]
@@ -137,7 +157,7 @@ impl Exchange {
         }
         self.current_bytes += bytes;
         self.last = self.last.max(packet.at);
-        self.answered = None;
+        self.count_small(shown);
         debug_assert!(
             self.first <= self.began && self.began <= self.last,
             "a turn begins after the first data and before its last: {self:?}"
@@ -158,17 +178,29 @@ impl Exchange {
         let was_acked = data.acked_position().is_some_and(|acked| acked >= start);
         let turns = &mut self.turns[from as usize];
         let trip = data.round_trips().min().unwrap_or_default();
-        let trips = trip + Self::trip_to(shown, from);
-        if since >= LEAST_PAUSE && since > trips && was_acked && bytes > 0 {
+        let own_trip = Self::trip_to(shown, from);
+        let trips = trip + own_trip;
+        if since < LEAST_PAUSE || !was_acked || bytes == 0 {
+            return;
+        }
+        if since > trips {
             turns.pauses += since - trips;
             self.began += since - trips;
-            let delay = self.last_ack.saturating_since(self.last);
-            let answer = shown.packet.at.saturating_since(self.last_ack);
-            let own_trip = Self::trip_to(shown, from);
-            let is_at_once = answer <= own_trip + own_trip / 4 + LEAST_PAUSE;
-            if is_at_once && delay >= trip + LEAST_DELAY {
-                turns.held += since - trips;
-            }
+        }
+        let delay = self.last_ack.saturating_since(self.last);
+        let answer = shown.packet.at.saturating_since(self.last_ack);
+        let slack = LEAST_PAUSE.min(trips / 8);
+        let late = answer.saturating_sub(own_trip + own_trip / 4);
+        if since > trips && late <= LEAST_PAUSE && delay >= trip + LEAST_DELAY {
+            turns.held += since - trips;
+        } else if late <= slack
+            && answer + slack >= own_trip
+            && delay >= trip
+            && self.small == 1
+            && Self::is_small(shown)
+        {
+            turns.held += since;
+            turns.held_undelayed += since;
         }
     }
 
@@ -201,7 +233,7 @@ impl Exchange {
     }
 
     const fn begin(&mut self, from: Side, at: Instant) {
-        (self.whose, self.began) = (Some(from), at);
+        (self.whose, self.began, self.small) = (Some(from), at, 0);
         let turns = &mut self.turns[from as usize];
         turns.count = turns.count.saturating_add(1);
     }
@@ -259,7 +291,7 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::Conversation;
+    use crate::conversation::{Conversation, MSS};
 
     /// Returns ten requests of 200 bytes with responses of 3000. They are captured `to_server` and
     /// `to_client` from them, in us. Think time is 20 ms on the server, 300 ms on the client.
@@ -339,6 +371,55 @@ mod tests {
         }
         let requests = dialog.exchange().turns(Side::Client);
         assert!(requests.sure_think * 100 >= requests.think * 99);
+    }
+
+    /// Ten messages of one full segment and two small ones, the last of which waits for the ACK of
+    /// the others if `is_held`, each answered.
+    fn messages_in_three_pieces(is_held: bool) -> Exchange {
+        let mut dialog = Conversation::opened(10_000, 50);
+        let (mut at, mut sent, mut answered) = (100_000, 1, 1);
+        for _ in 0..10 {
+            dialog.say(at, Side::Client, sent, answered, 300);
+            dialog.say(at + 1, Side::Client, sent + 300, answered, MSS);
+            sent += 300 + MSS;
+            dialog.say(at + 10_000, Side::Server, answered, sent, 0);
+            let rest = if is_held { at + 10_050 } else { at + 14_000 };
+            dialog.say(rest, Side::Client, sent, answered, 52);
+            sent += 52;
+            dialog.say(rest + 10_000, Side::Server, answered, sent, 200);
+            answered += 200;
+            at = rest + 10_100;
+        }
+        dialog.exchange()
+    }
+
+    #[test]
+    fn a_small_rest_sent_at_the_ack_was_held_and_a_later_one_was_not() {
+        let held = messages_in_three_pieces(true).turns(Side::Client);
+        assert_eq!(held.held, Duration::from_micros(10 * 10_049));
+        assert_eq!(held.held_undelayed, held.held);
+        let written = messages_in_three_pieces(false).turns(Side::Client);
+        assert_eq!(written.held, Duration::ZERO);
+    }
+
+    #[test]
+    fn small_segments_in_flight_together_were_not_held() {
+        let mut dialog = Conversation::opened(10_000, 50);
+        for round in 0..10_u32 {
+            let at = 100_000 + u64::from(round) * 10_050;
+            let sent = 1 + round * 800;
+            for piece in 0..4_u32 {
+                dialog.say(
+                    at + u64::from(piece),
+                    Side::Client,
+                    sent + piece * 200,
+                    1,
+                    200,
+                );
+            }
+            dialog.say(at + 10_000, Side::Server, 1, sent + 800, 0);
+        }
+        assert_eq!(dialog.exchange().turns(Side::Client).held, Duration::ZERO);
     }
 
     #[test]

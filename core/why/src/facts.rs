@@ -105,17 +105,7 @@ impl<'a, 'b> Facts<'a, 'b> {
             silence: silence(m),
             held_in_flight: held_in_flight(m),
             closing: closing(m),
-            held: if m.exchange.exchanges() < 2 {
-                0.0
-            } else {
-                ratio(
-                    Side::BOTH
-                        .map(|side| m.exchange.turns(side).held.as_secs_f64())
-                        .iter()
-                        .sum(),
-                    m.exchange.elapsed().as_secs_f64(),
-                )
-            },
+            held: held(m),
             is_trips: m.exchange.exchanges() >= 2
                 && m.exchange.trips() * 3 >= m.exchange.elapsed() * 2,
             acks_release: acks_release(m),
@@ -297,6 +287,20 @@ fn queued(m: &Measures<'_>) -> f64 {
         queues().filter(|queue| *queue >= least).count() as f64,
         queues().count() as f64,
     )
+}
+
+/// Part of the time of an exchange in which a small rest waited for an ACK; 0 if an end thought for
+/// longer.
+fn held(m: &Measures<'_>) -> f64 {
+    let [client, server] = Side::BOTH.map(|side| m.exchange.turns(side));
+    let (held, think) = (
+        client.held + server.held,
+        client.sure_think + server.sure_think,
+    );
+    if m.exchange.exchanges() < 2 || held < think {
+        return 0.0;
+    }
+    ratio(held.as_secs_f64(), m.exchange.elapsed().as_secs_f64())
 }
 
 /// Time in which data was in flight and nothing came back.

@@ -1,13 +1,16 @@
 //! A sender that waits for an ACK that waits for more data (RFC 9293 section 3.8.6.3).
 
+use gigatcp_flows::Side;
+
 use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "delayed-ack-stall",
     name: "delayed ACKs",
-    meaning: "The receiver delays an ACK until a second segment arrives, and the sender has none \
-              to send: a window of one segment, a buffer smaller than two, or Nagle's algorithm \
-              with a small rest. Each such round takes the timer of the receiver on top.",
+    meaning: "The sender waits for an ACK with data to send: Nagle's algorithm holds a small rest \
+              until all before it is acknowledged, which takes an RTT each time. If the receiver \
+              delays that ACK until a second segment arrives, its timer comes on top; so it does \
+              with a window of one segment, or a buffer smaller than two.",
     confidence: "High with several such rounds; the usual timers are 40, 100 and 200 ms.",
     capture_points: "sender, mid-path; receiver at best",
     fix: "TCP_NODELAY for requests in pieces (or one write in place of two), buffers of several \
@@ -54,7 +57,17 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     ]);
     let is_seen = count > 0 && !extra.is_zero();
     let waited = time(attributed.time);
-    let finding = if is_seen {
+    let [client, server] = Side::BOTH.map(|side| m.exchange.turns(side));
+    let undelayed = client.held_undelayed + server.held_undelayed;
+    let is_undelayed = undelayed * 2 > client.held + server.held;
+    let finding = if is_undelayed {
+        format!(
+            "A small rest of a write waited for the ACK of all before it (Nagle's algorithm): {} of \
+             the exchanges' {}.",
+            time(undelayed),
+            time(m.exchange.elapsed()),
+        )
+    } else if is_seen {
         format!(
             "The sender waited for delayed ACKs, {waited} in {}: up to {} in place of an RTT of \
              {}, with a segment or two in flight.",
@@ -65,6 +78,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     } else {
         format!("The sender waited for delayed ACKs for {waited}, with a segment or two in flight.")
     };
+    let is_seen = is_seen && !is_undelayed;
     let delay = is_seen.then(|| Evidence::figure(format!("ACKs delayed by up to {}", time(extra))));
     let shown = Evidence::if_any(m, attributed.round, text);
     Explanation {
