@@ -366,7 +366,9 @@ fn has_others(m: &Measures<'_>) -> bool {
     /// Distances of ACKs that come together are no rate of a link.
     const MUCH_FASTER: f64 = 8.0;
     const VARIES: f64 = 1.35;
-    let Some(line) = m.line.filter(|_| m.sees_queues()) else {
+    // By a clock too coarse for the distances any rate may seem the link's.
+    let is_told = m.line_train.is_some_and(|octets| octets > 0);
+    let Some(line) = m.line.filter(|_| is_told && m.sees_queues()) else {
         return false;
     };
     let is_whole = |index: &usize| {
