@@ -263,6 +263,8 @@ conditions! {
             let is_shown = m.sender_view.had_handshake || m.pair.is_some() || m.knows_directions();
             Some(is_shown || m.view == CapturePoint::Sender)
         };
+    WINDOW_TOLD "window-told" "the window scale is known, or none makes the advertised window what was in flight at most"
+        Connection |facts| Some(facts.m.knows_windows() || !fits_a_scale(facts.m));
     FLIGHT_STEADY "flight-steady" "the flight of at least 5 rounds around it reaches the same maximum within 2 segments, or a packet of the capture, in every second of them"
         Round flight_steady;
     WINDOW_HAD_ROOM "window-had-room" "the receive window had room for a segment"
@@ -460,6 +462,19 @@ fn edge_stood(moment: &Moment<'_, '_, '_>) -> Option<bool> {
     };
     let episode = &m.sender_view.episodes.list[episode];
     Some(has_stopped_reader(m, episode))
+}
+
+/// Whether the largest flight is within two segments of the advertised window at one of the scales that
+/// RFC 7323 allows.
+fn fits_a_scale(m: &Measures<'_>) -> bool {
+    const MAX_SCALE: u32 = 14;
+    let flight = m.rounds.iter().map(|round| round.flight).max();
+    let window = m.receiver().windows().map(|windows| windows.most);
+    let Some((flight, window)) = flight.zip(window) else {
+        return true;
+    };
+    let mut windows = (0..=MAX_SCALE).map(|scale| window << scale);
+    windows.any(|window| window >= flight && window - flight < 2 * m.mss())
 }
 
 pub(crate) fn acks_late(moment: &Moment<'_, '_, '_>) -> Option<bool> {

@@ -26,7 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
         AT_LINE_RATE,
         TURNS_ALONE,
     ],
-    observable: &[TURN_KNOWN],
+    observable: &[TURN_KNOWN, WINDOW_TOLD],
     twin: Some("receive-window-limited"),
     features: &[
         SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
