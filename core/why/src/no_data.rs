@@ -116,7 +116,7 @@ impl<'a> NoData<'a> {
                 format!("{client} and {server} sent no data; {by} reset it after {elapsed}")
             }
             NoDataKind::Unused => {
-                format!("{client} and {server} shook hands and sent no data in {elapsed}")
+                format!("{client} and {server} shook hands; no data passed here in {elapsed}")
             }
             NoDataKind::AcksOnly => {
                 let bytes = human_bytes(self.acked);
