@@ -6,6 +6,7 @@ use gigatcp_units::grammar::human_rate;
 use serde_json::Value;
 
 use super::iperf_text::quantity;
+use super::iperf3::{self, Document};
 
 /// Share lost below which the path carries what was sent, and above which it carries no more.
 const LOST: [f64; 2] = [0.01, 0.1];
@@ -37,13 +38,9 @@ struct Sums {
 impl Datagrams {
     /// `None` if the text has no sums of a UDP test at its receiver.
     pub(super) fn read(text: &str) -> Option<Self> {
-        let document = text
-            .trim_start()
-            .starts_with('{')
-            .then(|| serde_json::from_str(text).ok());
-        match document.flatten() {
-            Some(document) => Self::of_json(&document),
-            None => Self::of_text(text),
+        match iperf3::document(text) {
+            Some(Document::Whole(report)) => Self::of_json(&report),
+            _ => Self::of_text(text),
         }
     }
 
@@ -170,8 +167,9 @@ mod tests {
         let wished =
             of("[  1] 0.0000-10.0149 sec  1.25 MBytes  1.05 Mbits/sec   0.003 ms 0/895 (0%)");
         assert_eq!(wished.outcome, "application-limited");
-        let some =
-            r#"{"end": {"sum": {"bits_per_second": 1e7, "lost_packets": 40, "packets": 1000}}}"#;
+        let some = r#"warning: flag ignored
+            {"start": {}, "intervals": [], "end": {"sum": {"bits_per_second": 1e7, "lost_packets": 40,
+            "packets": 1000}}}"#;
         assert_eq!(of(some).outcome, "unsure");
         assert_eq!(
             Datagrams::read("[  5]   0.00-1.00   sec   485 KBytes  3.97 Mbits/sec"),

@@ -12,7 +12,7 @@ use super::intervals::{Interval, SMSS, Settings, readings};
 use super::{COARSE, FailedConnection, ReportedConnection};
 
 /// A parsed text that is a report of iperf3.
-enum Document {
+pub(super) enum Document {
     /// The report, reassembled from lines if it is a stream.
     Whole(Value),
     /// The report up to the last interval before its text ends or is damaged, with the error.
@@ -21,7 +21,7 @@ enum Document {
     Damaged(serde_json::Error),
 }
 
-fn document(text: &str) -> Option<Document> {
+pub(super) fn document(text: &str) -> Option<Document> {
     // Other text with braces may come first.
     let start = text.find("\"start\"").unwrap_or(text.len());
     let text = &text[text[..start].rfind('{').or(text.find('{'))?..];

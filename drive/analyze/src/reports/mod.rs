@@ -137,9 +137,15 @@ impl ReportedConnection {
         }
     }
 
-    /// Whether a tester sent for seconds and nothing was delivered.
+    /// Whether it sent for seconds and nothing was delivered, as a tester or `ss` shows it.
     fn is_undelivered(&self) -> bool {
         const LONG: Duration = Duration::from_secs(3);
+        /// The kernel counts the SYN.
+        const SYN: Bytes = Bytes::new(1);
+        if let Some((End::Sender, last)) = self.steps.last().filter(|step| step.1.busy.is_some()) {
+            let is_long = last.busy >= Some(LONG) && last.backoff >= Some(2);
+            return is_long && last.unacked > Some(0) && last.bytes_acked <= Some(SYN);
+        }
         let [(_, first), .., (_, last)] = &self.steps[..] else {
             return false;
         };
@@ -147,6 +153,9 @@ impl ReportedConnection {
         is_long && last.busy.is_none() && last.bytes_acked == Some(Bytes::ZERO)
     }
 }
+
+/// Most bytes of a connection that carries no data but a tester's parameters and results.
+const CONTROL_BYTES: u64 = 10_000;
 
 /// Note on reports without the kernel's counters of waits.
 const COARSE: &str = "iperf3 reports few counters: the flight is taken to be rate times RTT; certain are \
@@ -278,8 +287,14 @@ impl Statement {
         for part in parts {
             let source = part.source;
             let found = part.connections;
-            if failed.is_none() && found.iter().all(ReportedConnection::is_undelivered) {
-                failed = (!found.is_empty()).then(|| FailedConnection::undelivered(source));
+            // A tester's control connection carries little more than its parameters.
+            let is_of_data = |connection: &&ReportedConnection| {
+                connection.bytes() > CONTROL_BYTES || connection.is_undelivered()
+            };
+            let mut of_data = found.iter().filter(is_of_data).peekable();
+            let has_any = of_data.peek().is_some();
+            if failed.is_none() && has_any && of_data.all(ReportedConnection::is_undelivered) {
+                failed = Some(FailedConnection::undelivered(source));
             }
             connections.extend(found.into_iter().filter_map(|part| explained(part, source)));
             notes.extend(part.notes);
@@ -384,7 +399,10 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
         let is_out = to.backoff > Some(0) && to.busy.is_some();
         is_out && from.bytes_acked == to.bytes_acked
     });
-    let only = last.filter(|_| is_still || of_sender.next().is_none());
+    let idle = first
+        .zip(last)
+        .and_then(|((_, from), (_, to))| idle(from, to));
+    let only = last.filter(|_| is_still || idle.is_some() || of_sender.next().is_none());
     if let Some((_, reading)) = only {
         for (end, there) in steps.iter().filter(|(end, _)| *end == End::Receiver) {
             let at = Instant::ZERO;
@@ -401,6 +419,10 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
         account.on_reading(*end, reading);
     }
     let mut diagnosis = account.diagnose()?;
+    if let Some(idle) = idle {
+        let took = diagnosis.duration;
+        diagnosis.outcome = Outcome::Idle { took, idle };
+    }
     let last = connection.steps.last().map(|(_, reading)| reading);
     let smss = last.and_then(|reading| reading.smss);
     let segment = smss.map_or(intervals::SMSS, Bytes::as_u64).max(1);
@@ -419,6 +441,17 @@ fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
         sets_buffers: connection.sets_buffers,
         diagnosis,
     })
+}
+
+/// Time for which a sender had sent nothing, if it did nothing from one reading to another and has
+/// neither unsent data nor data in flight.
+fn idle(from: &Reading, to: &Reading) -> Option<Duration> {
+    let is_same = from.bytes_acked == to.bytes_acked && from.data_segs_out == to.data_segs_out;
+    let is_empty = to.unacked.unwrap_or(0) == 0 && to.notsent.unwrap_or_default() == Bytes::ZERO;
+    let span = to.at.saturating_since(from.at);
+    let is_counted = to.busy.is_some() && to.bytes_acked > Some(Bytes::ZERO);
+    (is_same && is_empty && is_counted && !span.is_zero())
+        .then(|| to.last_data_sent.unwrap_or_default().max(span))
 }
 
 /// Returns readings of a host whose process used CPU time evenly.

@@ -190,7 +190,7 @@ impl ReportedConnection {
     }
 
     /// Bytes that its last reading counts.
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         let last = |end, of: fn(&Reading) -> Option<Bytes>| self.of(end).and_then(of);
         let sent = last(End::Sender, |reading| reading.bytes_acked);
         let received = last(End::Receiver, |reading| reading.bytes_received);

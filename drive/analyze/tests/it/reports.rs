@@ -508,6 +508,38 @@ fn what_ss_counts_explains_the_intervals_of_a_tester() {
 }
 
 #[test]
+fn a_sender_that_sent_nothing_between_two_runs_of_ss_is_idle() {
+    let run = |silent: u32| {
+        ss(&format!(
+            "rtt:58.3/1.7 mss:1448 cwnd:37 bytes_sent:376944 bytes_acked:376944 data_segs_out:262 \
+             lastsnd:{silent} lastrcv:{silent} busy:452ms minrtt:11.2"
+        ))
+        .replace("90000 ", "0 ")
+    };
+    let report = report(&(run(264) + &run(1264) + &run(4276))).unwrap();
+    let diagnosis = &report.connections[0].diagnosis;
+    assert_eq!(diagnosis.outcome.name(), "idle");
+    assert!(
+        diagnosis.sentence().contains("idle for 4.28 s"),
+        "{}",
+        diagnosis.sentence()
+    );
+}
+
+#[test]
+fn a_socket_of_ss_whose_full_segments_are_never_acknowledged_delivered_nothing() {
+    let stuck = ss(
+        "backoff:4 rtt:58.0/29.0 mss:1448 cwnd:1 bytes_sent:21720 bytes_retrans:5792 bytes_acked:1 \
+         data_segs_out:15 lastsnd:1288 busy:5608ms unacked:11 retrans:1/4 lost:11 notsent:62264",
+    );
+    let control = "ESTAB 0 0 192.0.2.1:40001 198.51.100.2:5000\n\t cubic wscale:7,7 rto:264 \
+                   rtt:61.6/18.4 mss:1448 cwnd:10 bytes_sent:359 bytes_acked:360 bytes_received:566 \
+                   data_segs_out:2 busy:124ms\n";
+    let report = report(&(stuck + control)).unwrap();
+    assert_eq!(report.failed.unwrap().outcome, "undelivered");
+}
+
+#[test]
 fn notes_on_many_connections_that_say_the_same_are_one() {
     let run = |socket: u32| ss("rtt:8/4 mss:1448 cwnd:10").replace("40000", &socket.to_string());
     let sockets: String = (20_000..20_300).map(run).collect();

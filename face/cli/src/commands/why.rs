@@ -610,9 +610,14 @@ fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure
             None => captures.push(file),
         }
     }
-    let reports = texts.into_iter().zip(reports::explain(statements));
-    let reports = reports.filter(|(_, report)| !report.is_empty());
-    Ok((captures, reports.collect()))
+    let mut reports: Vec<Named> = texts
+        .into_iter()
+        .zip(reports::explain(statements))
+        .collect();
+    // Texts of which none says anything are named, each.
+    let says_any = reports.iter().any(|(_, report)| !report.is_empty());
+    reports.retain(|(_, report)| !says_any || !report.is_empty());
+    Ok((captures, reports))
 }
 
 /// Leaves the connections of a report that `--connection` names, or all.
