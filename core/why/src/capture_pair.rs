@@ -17,12 +17,6 @@ use alloc::vec::Vec;
 use gigatcp_flows::{Bytes, Clocks, Crossing, PacketTimes, PathBetween, Side};
 use gigatcp_units::{Duration, Instant};
 
-/// Packets before a loss whose delays indicate the length of the queue.
-const NEAR: usize = 3;
-
-/// Minimum number of packets lost within an RTT for a loss burst.
-const MIN_BURST: usize = 16;
-
 /// One direction between the two capture points.
 #[derive(Clone, Debug)]
 struct Way {
@@ -137,39 +131,6 @@ impl CapturePair {
         let reverse = self.reverse.mean(shift(start), shift(end))?;
         Some((forward, reverse))
     }
-
-    /// Returns the fate of the first transmission of this sequence number before `by`. Packets
-    /// after it count for a `round`. `None` if it is unknown.
-    pub(crate) fn outcome(&self, seq: u32, by: Instant, round: Duration) -> Option<LossOutcome> {
-        let way = &self.forward;
-        let until = way.crossings.partition_point(|crossing| crossing.here < by);
-        let sent = &way.crossings[..until];
-        let exact = sent.iter().rposition(|crossing| crossing.seq == seq);
-        // Of a long connection a sample is remembered: use the packet before it.
-        let is_before = |crossing: &Crossing| seq.wrapping_sub(crossing.seq) >> 31 == 0;
-        let index = exact.or_else(|| sent.iter().rposition(is_before))?;
-        let loss_burst = way.loss_burst(index, round);
-        if exact.is_none() && loss_burst.is_none() {
-            return None;
-        }
-        let is_lost = exact.is_none_or(|exact| sent[exact].there.is_none());
-        let before = way.late[..index].iter().rev().flatten().take(NEAR);
-        Some(LossOutcome {
-            is_lost,
-            queue: before.max().copied().unwrap_or_default(),
-            loss_burst,
-        })
-    }
-}
-
-/// Fate of a packet, and the queue before it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LossOutcome {
-    pub is_lost: bool,
-    pub queue: Duration,
-    /// Queue that 90 % of a loss burst met; `None` without a loss burst. Each drop of a full
-    /// queue finds it full; a policer drops at any length.
-    pub loss_burst: Option<Duration>,
 }
 
 impl Way {
@@ -210,25 +171,6 @@ impl Way {
             .map(|delay| delay.map(|delay| Duration::from_nanos((delay - least) as u64)))
             .collect();
         Self { crossings, late }
-    }
-
-    /// Returns the queue that 90 % of a loss burst met at least. The burst lasts a `round` from
-    /// this packet. `None` if too few packets are lost in it.
-    fn loss_burst(&self, first: usize, round: Duration) -> Option<Duration> {
-        let until = self.crossings[first].here + round;
-        let until = self
-            .crossings
-            .partition_point(|crossing| crossing.here < until);
-        let mut queue = *self.late[..first].iter().rev().flatten().next()?;
-        let mut queues = Vec::new();
-        for late in &self.late[first..until] {
-            match late {
-                Some(late) => queue = *late,
-                None => queues.push(queue),
-            }
-        }
-        queues.sort_unstable();
-        (queues.len() >= MIN_BURST).then(|| queues[queues.len() / 10])
     }
 
     /// Returns the times of the first and the last packet that passed both.

@@ -4,14 +4,12 @@
 //! interpolated, beyond the outer ones it stays constant. So a small change of a measure is a small
 //! change of a score. An unknown feature adds nothing.
 
-use gigatcp_flows::{Kind, Scaling, Side};
+use gigatcp_flows::{Kind, Side};
 use gigatcp_units::Duration;
 
-use crate::capture_point::CapturePoint;
 use crate::episode::RecoveryEpisode;
 use crate::measures::{Measures, ratio};
 use crate::round::{Round, State};
-use crate::segment_size::SizeCause;
 use Feature as F;
 
 /// Declares features: variant, name, meaning with unit, and knots.
@@ -56,11 +54,8 @@ features! {
     WindowFill "window_fill" "Flight over the smallest window of the round." [0.3, 0.6, 0.8, 0.9, 0.97, 1.0]
     WindowLow "window_low" "Smallest window of the round over the largest before." [0.0, 0.1, 0.3, 0.6, 0.85, 1.0]
     WindowStill "window_still" "Minimum RTTs in which the right window edge did not advance." [0.0, 0.5, 1.0, 2.0, 5.0, 20.0]
-    WindowUnscaled "window_unscaled" "Whether windows reach 32 KiB without window scaling." [0.0, 1.0]
     WindowOfPath "window_of_path" "Smallest window over capacity times minimum RTT." [0.1, 0.3, 0.7, 1.0, 1.5, 3.0]
     WindowMean "window_mean" "Mean window of the round over the largest before." [0.0, 0.1, 0.3, 0.6, 0.85, 1.0]
-    ZeroWindows "zero_windows" "Share of the ACKs with a zero window." [0.0, 0.01, 0.1, 0.5]
-    ZeroTime "zero_time" "Share of the round with a zero window." [0.0, 0.05, 0.3, 0.7]
     // The path.
     Queue "queue" "Added RTT, in minimum RTTs." [0.0, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 3.0]
     QueueOfMax "queue_of_max" "Added RTT over the largest added RTT." [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -79,8 +74,6 @@ features! {
     ForthShare "forth_share" "Share of the queue that the data has met up to here." [0.0, 0.3, 0.6, 0.9]
     BackShare "back_share" "Share of the queue that the ACKs have met up to here." [0.0, 0.3, 0.6, 0.9]
     PairDataDelay "pair_data_delay" "Mean delay of data between two captures above its minimum, in minimum RTTs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 3.0]
-    PairAckDelay "pair_ack_delay" "The same of ACKs." [0.0, 0.02, 0.06, 0.15, 0.4, 1.0, 3.0]
-    PairDataLoss "pair_data_loss" "Decimal logarithm of the share of data packets lost between two captures." [-6.0, -4.0, -3.0, -2.0, -1.0, 0.0]
     PairAckLoss "pair_ack_loss" "The same of ACKs." [-6.0, -3.0, -2.0, -1.0, -0.3, 0.0]
     TurnDelay "turn_delay" "Added turnaround to the sender and back, in minimum RTTs." [0.0, 0.01, 0.03, 0.1, 0.3, 1.0]
     Ethernet "ethernet" "Whether segments come at exactly the rate of an Ethernet." [0.0, 1.0]
@@ -110,18 +103,12 @@ features! {
     AckStretch "ack_stretch" "Binary logarithm of the segments for each ACK." [0.0, 1.0, 2.0, 3.0, 4.0, 5.5]
     AckGaps "ack_gaps" "Variation of the time between ACKs." [0.1, 0.3, 0.6, 1.0, 2.0, 4.0]
     AckEven "ack_even" "Variation of the gaps between ACKs over that of what they acknowledge." [0.0, 0.3, 0.5, 0.8, 1.2, 3.0]
-    HeldAck "held_ack" "Milliseconds that an ACK for two segments or less came late." [0.0, 5.0, 20.0, 35.0, 60.0, 200.0, 500.0]
     AckBursts "ack_bursts" "Share of the ACKs at once behind another." [0.0, 0.1, 0.3, 0.6, 0.9]
     AckMax "ack_max" "Binary logarithm of the segments that one ACK acknowledged at most." [0.0, 1.0, 2.0, 4.0, 6.0]
-    AckTrouble "ack_trouble" "Whether segments were retransmitted or RTTs grew, as where ACKs are lost or late." [0.0, 1.0]
     NothingAcked "nothing_acked" "Whether no data was ever acknowledged." [0.0, 1.0]
-    NothingFull "nothing_full" "Whether less than a full segment was acknowledged in the round, of packets above 576 bytes that a second capture does not have either." [0.0, 1.0]
-    EcnSeen "ecn_seen" "Whether an echo of congestion came back at all." [0.0, 1.0]
-    EcnEcho "ecn_echo" "Share of the ACKs with an echo of congestion." [0.0, 0.001, 0.01, 0.05, 0.2, 0.5]
     // The loss event before this round.
     AnyLoss "any_loss" "Whether a loss event came before." [0.0, 1.0]
     SinceLoss "since_loss" "Binary logarithm of the RTTs since it began." [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
-    LossQueueOfMax "loss_queue_of_max" "Added RTT before the loss over the largest." [0.0, 0.2, 0.4, 0.55, 0.7, 0.85, 1.0]
     LossQueue "loss_queue" "Added RTT before the loss, in minimum RTTs." [0.0, 0.02, 0.06, 0.12, 0.25, 0.5, 1.0, 3.0]
     LossFill "loss_fill" "Flight at the loss over what bottleneck and queue hold." [0.2, 0.5, 0.8, 0.92, 1.05, 1.3, 2.0]
     LossTight "loss_tight" "Whether the gap took no time behind the bottleneck." [0.0, 1.0]
@@ -130,16 +117,10 @@ features! {
     LossShare "loss_share" "Binary logarithm of the retransmissions over the flight." [-10.0, -7.0, -5.0, -3.0, -2.0, -1.0, 0.0]
     LossRow "loss_row" "Binary logarithm of the longest run lost, in segments." [0.0, 1.0, 2.0, 3.0, 5.0, 7.0]
     LossSpurious "loss_spurious" "Share of the retransmissions that were not needed." [0.0, 0.1, 0.5, 1.0]
-    LossLate "loss_late" "Packets out of order for each retransmission." [0.0, 0.1, 0.5, 1.0, 4.0]
     LossFrozen "loss_frozen" "Minimum RTTs in which the window edge had not advanced." [0.0, 0.5, 1.0, 2.0, 5.0]
-    LossNeverFull "loss_never_full" "Whether no full segment was ever acknowledged." [0.0, 1.0]
-    LossRepeated "loss_repeated" "Whether the same was lost again and again." [0.0, 1.0]
     LossOpen "loss_open" "Whether it was not repaired before the capture ended." [0.0, 1.0]
     LossLength "loss_length" "Binary logarithm of the RTTs that recovery took." [0.0, 1.0, 2.0, 3.0, 5.0, 8.0]
     LossTimeouts "loss_timeouts" "Retransmission timeouts in it." [0.0, 1.0, 2.0, 3.0, 5.0]
-    PairLost "pair_lost" "Whether it was lost between two captures." [0.0, 1.0]
-    PairQueue "pair_queue" "Queue before it between two captures, of the longest." [0.0, 0.3, 0.5, 0.7, 0.9, 1.0]
-    PairBurst "pair_burst" "The same before nearly all of a loss burst." [0.0, 0.3, 0.5, 0.7, 0.9, 1.0]
     // All loss events.
     Evenness "evenness" "Lower over upper quartile of the flights at losses." [0.2, 0.4, 0.6, 0.75, 0.85, 0.95, 1.0]
     RateVariation "rate_variation" "Variation of the rate from loss to loss." [0.0, 0.05, 0.1, 0.15, 0.2, 0.4, 0.8]
@@ -177,15 +158,11 @@ features! {
     Mixed "mixed" "Share of the turns that began before the other side's data had arrived." [0.0, 0.1, 0.5, 1.0]
     // The round and the connection.
     TimeoutShare "timeout_share" "Share of the round in which a retransmission timer ran." [0.0, 0.1, 0.5, 0.9]
-    RecoveryShare "recovery_share" "Share of the round in loss recovery." [0.0, 0.1, 0.5, 0.9]
     IdleShare "idle_share" "Share of the round with nothing in flight." [0.0, 0.1, 0.3, 0.6, 0.9]
     IdleTime "idle_time" "Decimal logarithm of that time in minimum RTTs." [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
     HiddenLoss "hidden_loss" "Whether an idle time seems to be one of losses before the capture point." [0.0, 1.0]
     Missing "missing" "Binary logarithm of the packets that did not pass here, by IPv4 identification." [0.0, 1.0, 2.0, 3.0, 5.0, 8.0]
-    SmallMss "small_mss" "Why full segments are smaller than allowed: 1 path MTU, 2 a plateau." [0.0, 1.0, 2.0]
-    AckedUnseen "acked_unseen" "Decimal logarithm of the share of bytes that the capture lacks." [-5.0, -4.0, -3.0, -2.0, -1.0]
     SuperSegments "super_segments" "Whether packets of several segments were captured." [0.0, 1.0]
-    AtReceiver "at_receiver" "Whether the capture point is the receiver." [0.0, 1.0]
 }
 
 /// Number of features.
@@ -257,16 +234,8 @@ pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
     (0..m.rounds.len()).map(round).collect()
 }
 
-/// Minimum lateness of an ACK, in minimum RTTs.
-const MIN_ACK_DELAY: f64 = 0.05;
-
 fn connection(m: &Measures<'_>, f: &mut Features) {
-    let has_losses = !m.sender_view.episodes.list.is_empty();
-    let is_late = trips(m.queue_max, m) > MIN_ACK_DELAY;
-    f.set(F::AckTrouble, flag(has_losses || is_late));
     f.set(F::NothingAcked, flag(!m.has_acks()));
-    let echoes: u64 = m.rounds.iter().map(|round| round.ece).sum();
-    f.set(F::EcnSeen, flag(echoes > 0));
     f.set(F::QueueMax, trips(m.queue_max, m));
     let ms = m.queue_max.as_secs_f64() * 1e3;
     f.set(F::QueueMaxTime, log10(ms, 0.01));
@@ -276,20 +245,7 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     f.set_if(F::PaceOfLine, pace.map(|(pace, line)| ratio(pace, line)));
     let mean = ratio(m.mean_rate(), m.capacity.bytes_per_second);
     f.set(F::MeanOfCapacity, mean);
-    f.set(
-        F::SmallMss,
-        match m.segment_size().cause {
-            SizeCause::PathMtu => 1.0,
-            SizeCause::Plateau => 2.0,
-            _ => 0.0,
-        },
-    );
-    let most = m.receiver().windows().map_or(0, |windows| windows.most);
-    let unscaled = m.connection.scaling() == Scaling::Unused && most >= 32_768;
-    f.set(F::WindowUnscaled, flag(unscaled));
-    f.set(F::AckedUnseen, log10(m.unseen(), 1e-5));
     f.set(F::SuperSegments, flag(m.data().has_super_segments()));
-    f.set(F::AtReceiver, flag(m.view == CapturePoint::Receiver));
     f.set_if(F::Woken, m.sender_view.pauses.woken_above_chance());
 }
 
@@ -297,7 +253,6 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
 fn pair(m: &Measures<'_>, f: &mut Features) {
     let Some(pair) = m.pair else { return };
     let share = |(seen, lost): (u64, u64)| log10(ratio(lost as f64, seen as f64), 1e-6);
-    f.set(Feature::PairDataLoss, share(pair.between.data()));
     f.set(Feature::PairAckLoss, share(pair.between.acknowledgments()));
 }
 
@@ -369,11 +324,7 @@ fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
     f.set(F::WindowLow, ratio(least as f64, most));
     let mean = round.window_mean();
     f.set_if(F::WindowMean, mean.map(|mean| ratio(mean as f64, most)));
-    let zero = ratio(round.zero_windows as f64, round.acks as f64);
-    f.set(F::ZeroWindows, zero);
-    let zero = round.zero_time.as_secs_f64();
     let length = round.length().as_secs_f64();
-    f.set(F::ZeroTime, ratio(zero, length).min(1.0));
     // The remaining features require windows in bytes.
     if !m.knows_windows() {
         return;
@@ -412,9 +363,8 @@ fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
         f.set(F::ForthShare, forward);
         f.set(F::BackShare, reverse);
     }
-    if let Some((data, acks)) = m.pair_delays(index) {
+    if let Some((data, _)) = m.pair_delays(index) {
         f.set(F::PairDataDelay, trips(data, m));
-        f.set(F::PairAckDelay, trips(acks, m));
     }
     f.set_if(F::TurnDelay, m.turn_delay(index).map(|late| trips(late, m)));
     let ethernet = m
@@ -475,19 +425,12 @@ fn acks(m: &Measures<'_>, index: usize, f: &mut Features) {
     let sizes = round.ack_sizes.variation().filter(|sizes| *sizes >= 0.3);
     let even = round.ack_gaps.variation().zip(sizes);
     f.set_if(F::AckEven, even.map(|(gaps, sizes)| gaps / sizes));
-    f.set(F::EcnEcho, ratio(round.ece as f64, round.acks as f64));
     f.set(
         F::AckBursts,
         ratio(round.ack_bursts as f64, round.acks as f64),
     );
     let most = round.acked_per_ack_max as f64 / m.mss() as f64;
     f.set(F::AckMax, log2(most, 1.0));
-    let is_small = round.flight <= 2 * m.mss() && round.segments <= 2 * round.count;
-    if is_small && round.trip.count > 0 {
-        let path = m.data().round_trips().min().unwrap_or_default();
-        let held = round.trip.most.saturating_sub(path);
-        f.set(F::HeldAck, held.as_secs_f64() * 1e3);
-    }
 }
 
 fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
@@ -498,13 +441,7 @@ fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
     if m.sender_view.idents.is_counted() {
         f.set(F::Missing, log2(round.missing as f64 + 1.0, 1.0));
     }
-    // Any path carries packets of 576 bytes (RFC 1122 section 3.3.3).
-    let is_large = m.mss() + m.headers() > 576;
-    let has_arrived = m.pair.is_some_and(|pair| pair.between.data().1 == 0);
-    let nothing = is_large && round.acked < m.mss() && !has_arrived;
-    f.set(F::NothingFull, flag(nothing));
     f.set(F::TimeoutShare, share(State::Timeout));
-    f.set(F::RecoveryShare, share(State::Recovery));
     f.set(F::IdleShare, share(State::Idle));
     let idle = round.spent_in(State::Idle);
     if !idle.is_zero() {
@@ -587,7 +524,6 @@ fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {
     let since = m.rounds[index].end.saturating_since(began);
     f.set(F::SinceLoss, log2(trips(since, m), 1.0));
     let l = &m.losses[episode];
-    f.set_if(F::LossQueueOfMax, l.queue_of_max);
     f.set_if(F::LossQueue, l.queue_of_base);
     f.set_if(F::LossFill, l.fill);
     f.set_if(F::LossTight, l.is_tight.map(flag));
@@ -596,16 +532,10 @@ fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {
     f.set(F::LossShare, log2(l.share, 0.001));
     f.set(F::LossRow, log2(l.row, 1.0));
     f.set(F::LossSpurious, l.spurious);
-    f.set(F::LossLate, l.late);
     f.set(F::LossFrozen, if l.at_edge { l.frozen } else { 0.0 });
-    f.set(F::LossNeverFull, flag(l.never_full));
-    f.set(F::LossRepeated, flag(l.is_repeated));
     f.set(F::LossOpen, flag(l.never_repaired));
     f.set(F::LossLength, log2(l.length, 1.0));
     f.set(F::LossTimeouts, l.timeouts);
-    f.set_if(F::PairLost, l.between.map(flag));
-    f.set_if(F::PairQueue, l.between_queue);
-    f.set_if(F::PairBurst, l.between_burst);
 }
 
 /// Returns the duplicate captures in the data direction, which no round counts.
@@ -623,8 +553,8 @@ macro_rules! groups {
 groups! {
     /// Features of the receive window.
     WINDOW:
-        WindowWait WindowFill WindowLow WindowStill WindowUnscaled WindowOfPath
-        WindowMean ZeroWindows ZeroTime;
+        WindowWait WindowFill WindowLow WindowStill WindowOfPath
+        WindowMean;
     /// Features of queues and of the path's capacity.
     PATH:
         Queue QueueOfMax QueueSteps StandingQueue QueueMax QueueMaxTime LineUse TrainUse
@@ -632,7 +562,7 @@ groups! {
     /// Features of the location of a queue.
     ONE_WAY:
         DataDelay DataLate DataLateTime ForthShare BackShare TurnDelay PairDataDelay
-        PairAckDelay PairAckLoss;
+        PairAckLoss;
     /// Features of the sending behavior.
     SENDER:
         Busy Clocked Dry Woken FlightSpread FlightGrowth FlightOfMax FlightSegments
@@ -640,17 +570,15 @@ groups! {
         BurstVariation BurstOfLine GapVariation FlightLow FlightMean SuperSegments;
     /// Features of the ACKs.
     ACKS:
-        AckStretch AckGaps AckEven HeldAck AckBursts AckMax;
+        AckStretch AckGaps AckEven AckBursts AckMax;
     /// Features of requests and responses.
     EXCHANGE:
         Exchanges ClientThink ServerThink ExchangeTrips ExchangeTransfer Mixed
         IdleClient IdleServer IdleFree;
     /// Features of the previous loss event.
     LOSS:
-        AnyLoss SinceLoss LossQueueOfMax LossQueue LossFill LossTight LossLoose
-        LossEndsBurst LossShare LossRow LossSpurious LossLate LossFrozen LossNeverFull
-        LossRepeated LossOpen LossLength LossTimeouts PairLost PairQueue PairBurst
-        PairDataLoss PairAckLoss;
+        AnyLoss SinceLoss LossQueue LossFill LossTight LossLoose LossEndsBurst LossShare
+        LossRow LossSpurious LossFrozen LossOpen LossLength LossTimeouts PairAckLoss;
     /// Features of all loss events together.
     PATTERN:
         Evenness RateVariation AmountVariation IntervalVariation Rows QueuedLosses
@@ -659,6 +587,6 @@ groups! {
         MeterOver MeterSpread MeterDelay;
     /// Features of the time of a round.
     TIMES:
-        TimeoutShare RecoveryShare IdleShare IdleTime IdleAgain NothingAcked HiddenLoss
+        TimeoutShare IdleShare IdleTime IdleAgain NothingAcked HiddenLoss
         Missing;
 }

@@ -16,7 +16,7 @@ pub(crate) const CAUSE: Cause = Cause {
     states: AFTER_LOSS,
     requires: &[ECN_ECHO],
     refuted_by: &[LINK_FULL, AT_LINE_RATE],
-    features: &[&[Feature::EcnEcho], PATH, SENDER, ACKS, LOSS, TIMES],
+    features: &[PATH, SENDER, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };
 

@@ -56,7 +56,7 @@ mod prelude {
     pub(super) use crate::account::Attributed;
     pub(super) use crate::conditions::*;
     pub(super) use crate::features::{
-        ACKS, EXCHANGE, Feature, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW,
+        ACKS, EXCHANGE, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW,
     };
     pub(super) use crate::measures::Measures;
     pub(super) use crate::round::{Round, State};

@@ -12,7 +12,6 @@ use super::crowding::crowding;
 use super::loss_burst;
 use super::{Measures, quartile, ratio};
 use crate::CapturePoint;
-use crate::capture_pair::LossOutcome;
 use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
 use crate::sender_view::{Gap, SenderView};
@@ -36,30 +35,18 @@ pub(crate) struct LossMeasures {
     pub share: f64,
     /// Spurious fraction of the retransmissions.
     pub spurious: f64,
-    /// Packets out of order per retransmission.
-    pub late: f64,
     /// Stall of the right window edge before it, in minimum RTTs.
     pub frozen: f64,
     /// Whether the lost segments end at a stalled edge.
     pub at_edge: bool,
     /// Longest run of consecutive lost segments.
     pub row: f64,
-    /// Whether only full segments were lost, repeatedly, and none was ever acknowledged.
-    pub never_full: bool,
-    /// Whether the same data was lost repeatedly.
-    pub is_repeated: bool,
     /// Whether recovery did not finish before the capture ended.
     pub never_repaired: bool,
     /// Duration, in minimum RTTs.
     pub length: f64,
     /// Retransmission timeouts in it.
     pub timeouts: f64,
-    /// With a second capture: whether the first segment was lost between both.
-    pub between: Option<bool>,
-    /// With a second capture: the queue before the loss, over the longest between both.
-    pub between_queue: Option<f64>,
-    /// With a second capture: the queue that 90 % of a loss burst met.
-    pub between_burst: Option<f64>,
 }
 
 /// Measures of the recovery episodes together.
@@ -125,10 +112,6 @@ impl LossMeasures {
             let stood = frozen.until.saturating_since(frozen.since);
             (stood.as_secs_f64() / base, one.start <= frozen.edge)
         });
-        let outcome = m.outcome(one);
-        let longest = m.pair.map(|pair| pair.between.queues().0.as_secs_f64());
-        let of_longest =
-            |queue: Duration| longest.map(|longest| ratio(queue.as_secs_f64(), longest).min(1.0));
         Self {
             queue_of_max: queue
                 .filter(|_| seen)
@@ -140,18 +123,12 @@ impl LossMeasures {
             ends_burst: m.ends_burst(one),
             share: again * m.mss() as f64 / (one.flight.max(m.mss())) as f64,
             spurious: (needless(m, one) as f64 / again).min(1.0),
-            late: (one.late as f64 / again).min(4.0),
             frozen: frozen.map_or(0.0, |(stood, _)| stood),
             at_edge: frozen.is_some_and(|(_, near)| near),
             row: (one.row / m.mss()) as f64,
-            never_full: m.sender_view.largest_acked < m.mss() && one.full_sized,
-            is_repeated: one.is_repeated(),
             never_repaired: one.until >= m.sender_view.last,
             length: one.until.saturating_since(one.at).as_secs_f64() / base,
             timeouts: one.timeouts as f64,
-            between: outcome.map(|outcome| outcome.is_lost),
-            between_queue: outcome.and_then(|outcome| of_longest(outcome.queue)),
-            between_burst: outcome.and_then(|outcome| of_longest(outcome.loss_burst?)),
         }
     }
 }
@@ -402,12 +379,6 @@ impl Measures<'_> {
             .partition_point(|gap| gap.end <= episode.start);
         let after = sender_view.gaps.get(next)?;
         (after.start <= episode.start).then_some((sender_view, after))
-    }
-
-    /// Returns the fate of an episode's first segment between two captures.
-    fn outcome(&self, episode: &RecoveryEpisode) -> Option<LossOutcome> {
-        let between = self.pair?.between;
-        between.outcome(episode.start as u32, episode.at, self.base)
     }
 
     /// Returns the growth of cwnd around this round, in segments per RTT. Only if it grows as in
