@@ -91,6 +91,8 @@ impl Profile {
             default_control: "cubic-linux",
             // Ten segments of any size, measured.
             initial_window: InitialWindow::Segments(10),
+            // Measured: ten segments after one lost SYN, one after two.
+            lost_syn_keeps_window: true,
             // HyStart belongs to CUBIC (`cubic-linux`); Reno and all others have none (measured).
             slow_start: SlowStart::Standard,
             // Linux counts all that an ACK covers, also after a timeout.
