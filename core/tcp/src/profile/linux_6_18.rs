@@ -78,6 +78,8 @@ impl Profile {
             // Measured: two ticks of a clock of 1 ms. `tcp_early_retrans` (3), `tcp_recovery` (1),
             // `tcp_frto` (2), `tcp_sack` and `tcp_dsack` are on as in `modern`.
             tlp_slack: Duration::from_millis(2),
+            // Measured: in recovery without new data nothing is repeated.
+            rescue_retransmission: false,
             // Measured.
             dsack_of_syn: true,
             // RFC 5682 without its exception of repeated timeouts (`tcp_enter_loss`).
