@@ -14,7 +14,10 @@
 //! * Reno's window always grows by one segment per 15/8·cwnd segments acknowledged (α = 0.533):
 //!   it does not grow faster at the old window;
 //! * loss takes its share of cwnd, not of the flight;
-//! * the plateau is forgotten at a timeout.
+//! * the plateau is forgotten at a timeout;
+//! * undo restores cwnd and ssthresh only: the plateau stays where the loss put it, and a new stage
+//!   begins (RFC 9438 section 4.9 restores them as well). After an undone loss growth is that after
+//!   a loss, not the 5 % before the first.
 //!
 //! Slow start is `HyStart` unless another variant is configured; the kernel's is part of its
 //! module. Constants and order of the rules are those of 6.12.
@@ -25,10 +28,9 @@
 //! and so does this file. With an RTT below 31 ms, growth of an unchanged window is therefore
 //! recalculated only every few RTTs.
 //!
-//! Other differences from the kernel. Undo restores the whole state; the kernel leaves the plateau
-//! where the loss had put it and starts a new stage there. The window is reduced in one step, and
-//! the engine limits what leaves. A timeout leaves one segment. Arithmetic does not wrap. Neither
-//! that kernel nor this file has ABE.
+//! Other differences from the kernel. The window is reduced in one step, and the engine limits what
+//! leaves. A timeout leaves one segment. Arithmetic does not wrap. Neither that kernel nor this file
+//! has ABE.
 
 #[cfg(test)]
 mod reference;
@@ -189,9 +191,6 @@ impl Memory {
 struct Saved {
     cwnd: u32,
     ssthresh: u32,
-    cwnd_cnt: u64,
-    remainder: u64,
-    memory: Memory,
 }
 
 /// CUBIC congestion control of Linux.
@@ -334,9 +333,6 @@ impl Controller for CubicLinux {
         self.saved = Some(Saved {
             cwnd: self.cwnd,
             ssthresh: self.ssthresh,
-            cwnd_cnt: self.cwnd_cnt,
-            remainder: self.remainder,
-            memory: self.memory,
         });
         if !self.gate.is_reducing() {
             self.memory.on_loss(self.cwnd, self.fast_convergence);
@@ -386,22 +382,19 @@ impl Controller for CubicLinux {
         let before = self.smss;
         let rescaled = |segments: u32| rescaled(segments, before, smss);
         let threshold = |segments: u32| rescaled_ssthresh(segments, before, smss);
-        let anew = |memory: Memory| Memory {
-            last_max_cwnd: rescaled(memory.last_max_cwnd).max(memory.last_max_cwnd.min(1)),
-            epoch_start: None,
-            ..memory
-        };
         self.cwnd = rescaled(self.cwnd).max(1);
         self.ssthresh = threshold(self.ssthresh);
-        self.memory = anew(self.memory);
+        self.memory = Memory {
+            last_max_cwnd: rescaled(self.memory.last_max_cwnd)
+                .max(self.memory.last_max_cwnd.min(1)),
+            epoch_start: None,
+            ..self.memory
+        };
         self.cwnd_cnt = 0;
         self.remainder = 0;
         self.saved = self.saved.map(|saved| Saved {
             cwnd: rescaled(saved.cwnd).max(1),
             ssthresh: threshold(saved.ssthresh),
-            cwnd_cnt: 0,
-            remainder: 0,
-            memory: anew(saved.memory),
         });
         self.smss = smss;
         self.opening.set_smss(smss);
@@ -411,12 +404,7 @@ impl Controller for CubicLinux {
         let Some(saved) = self.saved.take() else {
             return;
         };
-        if self.cwnd <= saved.cwnd {
-            self.cwnd = saved.cwnd;
-            self.cwnd_cnt = saved.cwnd_cnt;
-            self.remainder = saved.remainder;
-            self.memory = saved.memory;
-        }
+        self.cwnd = self.cwnd.max(saved.cwnd);
         self.ssthresh = self.ssthresh.max(saved.ssthresh);
         self.opening.on_undo();
         self.gate.on_undo();

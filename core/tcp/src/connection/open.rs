@@ -334,11 +334,12 @@ impl<P: Payload> Connection<P> {
 
     /// Reduces the initial window to one segment after a lost SYN or SYN-ACK. RFC 5681 section
     /// 3.1. With the initial window of RFC 6928, only after two: its section 2 regards one timeout
-    /// as spurious.
+    /// as spurious. With `lost_syn_keeps_window` so it does with any.
     fn start_anew_after(&mut self, now: Instant, lost: u32) {
-        let tolerated =
-            u32::from(self.transport.profile.congestion.initial_window == InitialWindow::Rfc6928);
-        if lost > tolerated {
+        let rules = &self.transport.profile.congestion;
+        let tolerates_one =
+            rules.lost_syn_keeps_window || rules.initial_window == InitialWindow::Rfc6928;
+        if lost > u32::from(tolerates_one) {
             let one_segment = Bytes::new(u64::from(self.smss));
             self.congestion.on_idle_restart(now, one_segment);
             self.put_cwnd(now, CwndCause::Initial);

@@ -40,6 +40,9 @@ pub struct Congestion {
     pub counting: Counting,
     /// Initial window.
     pub initial_window: InitialWindow,
+    /// One lost SYN or SYN-ACK leaves any initial window, a second one a segment. With RFC 6928 it
+    /// always does; without, RFC 5681 section 3.1 has a segment after the first.
+    pub lost_syn_keeps_window: bool,
     /// Slow-start variant if neither plan nor control sets one. Here [`SlowStart::Usual`] means
     /// the best variant measured (`docs/notes/slow-start.md`): `HyStart` with pacing, `HyStart++`
     /// without.

@@ -78,6 +78,8 @@ impl Profile {
             // Measured: two ticks of a clock of 1 ms. `tcp_early_retrans` (3), `tcp_recovery` (1),
             // `tcp_frto` (2), `tcp_sack` and `tcp_dsack` are on as in `modern`.
             tlp_slack: Duration::from_millis(2),
+            // Measured: in recovery without new data nothing is repeated.
+            rescue_retransmission: false,
             // Measured.
             dsack_of_syn: true,
             // RFC 5682 without its exception of repeated timeouts (`tcp_enter_loss`).
@@ -91,6 +93,8 @@ impl Profile {
             default_control: "cubic-linux",
             // Ten segments of any size, measured.
             initial_window: InitialWindow::Segments(10),
+            // Measured: ten segments after one lost SYN, one after two.
+            lost_syn_keeps_window: true,
             // HyStart belongs to CUBIC (`cubic-linux`); Reno and all others have none (measured).
             slow_start: SlowStart::Standard,
             // Linux counts all that an ACK covers, also after a timeout.

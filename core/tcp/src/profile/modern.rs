@@ -122,6 +122,7 @@ impl Profile {
             default_control: "cubic",
             counting: Counting::Bytes { limit: u32::MAX },
             initial_window: InitialWindow::Rfc6928,
+            lost_syn_keeps_window: false,
             slow_start: SlowStart::Usual,
             idle_restart: true,
             half_used_opens: true,

@@ -348,6 +348,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(congestion.half_used_opens),
     switch!(congestion.growth_by_delivery),
     switch!(congestion.reduces_cwnd),
+    switch!(congestion.lost_syn_keeps_window),
     switch!(congestion.cwnd_validation),
     // Explicit congestion notification.
     word!("ecn" => ecn.mode: EcnMode,

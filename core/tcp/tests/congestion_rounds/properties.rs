@@ -156,10 +156,10 @@ fn config() -> impl Strategy<Value = Config> {
     )
 }
 
-/// Controls of old kernels, which forgot: their modules return to the maximum
-/// remembered and start a new stage, and after a timeout only ssthresh comes
-/// back (`linux_2_6_20.rs`).
-const FORGETFUL: &[&str] = &["bic-2.6.20", "cubic-2.6.20"];
+/// Controls of kernels that keep what the loss had set: their modules return to the
+/// maximum remembered and start a new stage, and in old ones after a timeout only
+/// ssthresh comes back (`linux_2_6_20.rs`).
+const FORGETFUL: &[&str] = &["bic-2.6.20", "cubic-2.6.20", "cubic-linux"];
 
 /// Window-based controls whose window falls on an ACK: by marks that they count.
 const FALLS_ON_ACK: &[&str] = &["decbit"];

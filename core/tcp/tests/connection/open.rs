@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gigatcp_tcp::Failure;
 use gigatcp_tcp::events::State;
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::profile::InitialWindow;
+use gigatcp_tcp::{ConnectionConfig, Failure};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, IpVersion};
 
@@ -560,16 +560,35 @@ fn after_a_lost_syn_ack_the_window_is_one_segment_too() {
 fn the_window_of_rfc_6928_survives_one_lost_syn_but_not_two() {
     // RFC 6928 section 2: one may have been spurious.
     for (lost, cwnd) in [(0, 10.0), (1, 10.0), (2, 1.0)] {
-        let mut t = Script::connect(&bare());
-        t.expect("S 0:0(0) <mss 1000>");
-        for n in 0..lost {
-            t.wait_ms(1000 << n);
-            t.expect("S 0:0(0) <mss 1000>");
-        }
-        t.inject("S. 0:0(0) ack 1 <mss 1000>");
-        t.expect(". 1:1(0) ack 1");
-        assert_eq!(t.cwnd(), cwnd, "{lost} lost");
+        assert_eq!(cwnd_after_lost_syns(&bare(), lost), cwnd, "{lost} lost");
     }
+}
+
+#[test]
+fn with_lost_syn_keeps_window_a_window_in_segments_survives_one_lost_syn_but_not_two() {
+    for (keeps, lost, cwnd) in [(true, 1, 7.0), (true, 2, 1.0), (false, 1, 1.0)] {
+        let config = with(|p| {
+            p.congestion.initial_window = InitialWindow::Segments(7);
+            p.congestion.lost_syn_keeps_window = keeps;
+        });
+        assert_eq!(
+            cwnd_after_lost_syns(&config, lost),
+            cwnd,
+            "{keeps}, {lost} lost"
+        );
+    }
+}
+
+fn cwnd_after_lost_syns(config: &ConnectionConfig, lost: u32) -> f64 {
+    let mut t = Script::connect(config);
+    t.expect("S 0:0(0) <mss 1000>");
+    for n in 0..lost {
+        t.wait_ms(1000 << n);
+        t.expect("S 0:0(0) <mss 1000>");
+    }
+    t.inject("S. 0:0(0) ack 1 <mss 1000>");
+    t.expect(". 1:1(0) ack 1");
+    t.cwnd()
 }
 
 #[test]
