@@ -35,8 +35,8 @@ use crate::{Failed, materials, python, recipes, tools, top};
 /// Features of the program in packages.
 pub const FEATURES: &str = "parquet,mcp";
 
-/// Maximum size of the program, in bytes.
-const GOAL: u64 = 12_000_000;
+/// Maximum size of the program, in bytes. It shows growth: its package is a third of that.
+const GOAL: u64 = 13_000_000;
 
 /// The systemd units, which both packages contain.
 const UNITS: [&str; 2] = ["gigatcp-server.service", "gigatcp-watch.service"];
@@ -130,8 +130,9 @@ fn build(machine: &Machine, target: &Path) -> Result<PathBuf, Failed> {
         "-Ctarget-feature=+crt-static".to_owned(),
         // Saves a table of addresses: a fifteenth of the file.
         "-Crelocation-model=static".to_owned(),
-        // Panics do not unwind.
-        "-Cforce-unwind-tables=no".to_owned(),
+        // Panics do not unwind, and `force-unwind-tables=no` leaves an eighth of the file: tables of
+        // every function.
+        "-Clink-arg=-Wl,-T,packaging/no-unwind.ld".to_owned(),
         remap(&top(), "gigatcp"),
     ];
     flags.extend(home.map(|home| remap(&home, "cargo")));

@@ -522,26 +522,24 @@ fn is_name(text: &str) -> bool {
 }
 
 fn unknown_key(keys: &KeyTable, entry: &Entry) -> Diagnostic {
-    let near = nearest(&entry.key, keys.names());
-    let elsewhere = TABLES
-        .iter()
-        .find(|table| table.names().any(|name| name == entry.key));
-    let hint = match elsewhere {
-        Some(table) if near.is_none() => {
-            format!("`{}` is a key of {}", entry.key, table.heading)
-        }
-        _ => {
-            let names: Vec<&str> = keys.names().collect();
-            format!("keys here: {}", names.join(", "))
-        }
-    };
     let message = format!(
         "`{}` is not a key of {}",
         shortened(&entry.key),
         keys.heading
     );
-    Diagnostic::error(&entry.key_place, message)
-        .label("unknown key")
-        .nearest(near)
-        .hint(hint)
+    let finding = Diagnostic::error(&entry.key_place, message).label("unknown key");
+    let near = nearest(&entry.key, keys.names());
+    if near.is_some() {
+        return finding.nearest(near);
+    }
+    let elsewhere = TABLES
+        .iter()
+        .find(|table| table.names().any(|name| name == entry.key));
+    finding.hint(match elsewhere {
+        Some(table) => format!("`{}` is a key of {}", entry.key, table.heading),
+        None => {
+            let names: Vec<&str> = keys.names().collect();
+            format!("keys here: {}", names.join(", "))
+        }
+    })
 }

@@ -20,12 +20,12 @@ const CAUSE_LOOKS = {
 };
 // Where a cause is: what a reader asks first. Causes that are not listed stand for themselves.
 const SIDES = {
-  sender: ["cwnd-growth-limited", "pacing-limited", "send-buffer-limited", "sender-cpu-limited", "application-limited", "local-queue"],
-  path: [
+  "at the sender": ["cwnd-growth-limited", "pacing-limited", "send-buffer-limited", "sender-cpu-limited", "application-limited", "local-queue"],
+  "on the path": [
     "path-saturated", "cross-traffic", "ack-path", "aqm-drops", "random-loss", "queue-overflow", "policer", "ecn-marks", "outage",
     "reordering-mistaken-for-loss", "rto-backoff", "pmtu-black-hole", "mss-clamped", "request-response-rtt",
   ],
-  receiver: ["receive-window-limited", "slow-reader", "receiver-cpu-limited", "rx-ring-overrun"],
+  "at the receiver": ["receive-window-limited", "slow-reader", "receiver-cpu-limited", "rx-ring-overrun"],
 };
 const SPARE_LOOKS = [[4, "dots"], [0, "cross"], [2, "grid"], [3, "bars"]];
 

@@ -133,7 +133,7 @@ class Picture {
     if (strips.length) {
       const order = causes.map((_, index) => index).filter((index) => causes[index].share >= MIN_SHARE).sort((a, b) => causes[b].share - causes[a].share);
       const some = this.data.more ? ` (the first ${strips.length} of ${strips.length + this.data.more})` : "";
-      head(`Limited by${some}: ${sidesOf(causes)}`, order.map((index) => this.causeButton(causes[index], index)));
+      head(`Limited${some}: ${sidesOf(causes)}`, order.map((index) => this.causeButton(causes[index], index)));
       strips.forEach((strip, row) => part("strip", (g, height) => this.strip(g, height, strip, row)));
     }
     rows.forEach((row, index) => {

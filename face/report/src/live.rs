@@ -21,7 +21,7 @@ fn has_short_trips(record: &SeriesRecord) -> bool {
 /// They cover stacks, lateness, stalls, and settings of the plan without effect.
 pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     let mut lines = vec![format!(
-        "sender {}, receiver {}; carrying the packets took {} % of a processor",
+        "sender {}, receiver {}; the path used {} % of a CPU",
         live.sender_stack,
         live.receiver_stack,
         fixed(live.path_cpu_fraction * 100.0, 0),
@@ -29,7 +29,7 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     for way in &live.directions {
         if let (Some(half), Some(most)) = (way.late_p50_ns, way.late_p99_ns) {
             lines.push(format!(
-                "{}: handed over late by {} (half), {} (99 %), {} (most)",
+                "{}: lateness p50 {}, p99 {}, max {}",
                 way.name,
                 time(half),
                 time(most),

@@ -66,8 +66,8 @@ fn seeds(rows: &[Row<'_>]) -> Vec<String> {
     }));
     let line = |((runs, wanted, ended_by), names): (Ended<'_>, Vec<String>)| {
         format!(
-            "few loss events with the first seed ({}), and what is lost is random ({}): \
-             {runs} of {wanted} further seeds{}",
+            "few loss events with the first seed ({}), and losses are random ({}): {runs} of {wanted} \
+             further seeds ran{}",
             listed(&names),
             listed(&random),
             ended(ended_by),
@@ -79,7 +79,7 @@ fn seeds(rows: &[Row<'_>]) -> Vec<String> {
 /// Explains why there are fewer seeds than wanted.
 fn ended(by: &str) -> &'static str {
     match by {
-        "time" => ", then the time for them was over",
+        "time" => ", then their time was over",
         "interrupt" => ", then the run was interrupted",
         _ => "",
     }

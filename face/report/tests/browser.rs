@@ -228,7 +228,10 @@ fn what_was_found_is_read_above_the_graph_and_unfolds() {
     let name = browser.script("return document.querySelector('.picture button').innerText");
     assert_eq!(name.as_str(), Some("receive window 66 %"));
     let sides = browser.script("return document.querySelector('.picture .head b').innerText");
-    assert_eq!(sides.as_str(), Some("Limited by: receiver 66 %, path 34 %"));
+    assert_eq!(
+        sides.as_str(),
+        Some("Limited: at the receiver 66 %, on the path 34 %")
+    );
 }
 
 #[test]

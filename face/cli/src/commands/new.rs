@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
+use gigatcp_report::Published;
 
 use super::Outcome;
 use super::run::quoted;
@@ -18,13 +19,15 @@ use crate::{complete, output, plan_file};
     about = "Copy an experiment as the start of a plan",
     long_about = "\
 Copy an experiment as the start of your own plan: its plan.toml, its README.md, the published \
-numbers, and files that the plan names.
+numbers, and files that the plan names. With a name that ends in .toml, only the plan and those \
+files.
 
 Existing files are never overwritten.",
     after_help = "\
 Examples:
   gigatcp new single-flow                 into ./single-flow
   gigatcp new fink-slow-start my-path     into ./my-path
+  gigatcp new single-flow my.toml         the plan alone
   gigatcp run my-path/plan.toml"
 )]
 pub(crate) struct Arguments {
@@ -33,8 +36,8 @@ pub(crate) struct Arguments {
     name: String,
 
     /// Where the copy is made [default: a directory with the experiment's name]
-    #[arg(value_name = "DIRECTORY")]
-    directory: Option<PathBuf>,
+    #[arg(value_name = "DIRECTORY|PLAN.toml")]
+    target: Option<PathBuf>,
 }
 
 /// Copies the experiment.
@@ -44,32 +47,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let place = experiments
         .find(name)
         .ok_or_else(|| plan_file::no_experiment(name, &experiments))?;
-    let files = files(&place).map_err(|error| {
+    let mut files = files(&place).map_err(|error| {
         Failure::io("read the files of the experiment", &error).effect("nothing was copied")
     })?;
-    let directory = arguments
-        .directory
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(name));
-    let mut targets = files.iter().map(|(name, _)| directory.join(name));
-    if let Some(existing) = targets.find(|target| target.exists()) {
+    let target = arguments.target.as_deref().unwrap_or(Path::new(name));
+    let is_plan = target.extension().is_some_and(|ending| ending == "toml");
+    let (directory, plan) = if is_plan {
+        files.retain(|(name, _)| !["README.md", Published::FILE_NAME].contains(&name.as_str()));
+        (target.parent().unwrap_or(target), target.to_owned())
+    } else {
+        (target, target.join(PLAN))
+    };
+    let copy_of = |name: &str| match name {
+        PLAN => plan.clone(),
+        data => directory.join(data),
+    };
+    let mut copies = files.iter().map(|(name, _)| copy_of(name));
+    if let Some(existing) = copies.find(|copy| copy.exists()) {
         return Err(Failure::new(format!("{} exists", existing.display()))
             .effect("nothing was copied")
             .hint(format!(
                 "name another directory: `gigatcp new {name} DIRECTORY`"
             )));
     }
-    write(&directory, &files).map_err(|error| {
-        Failure::io(&format!("write to {}", directory.display()), &error)
-            .effect("the copy is not complete")
-    })?;
+    fs::create_dir_all(directory)
+        .and_then(|()| {
+            files
+                .iter()
+                .try_for_each(|(name, content)| fs::write(copy_of(name), content))
+        })
+        .map_err(|error| {
+            Failure::io(&format!("write to {}", target.display()), &error)
+                .effect("the copy is not complete")
+        })?;
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    let plan = quoted(&directory.join(PLAN).to_string_lossy());
     output::print(&format!(
-        "{} from {}: {}\nnext: gigatcp run {plan}\n",
-        directory.display(),
+        "{} from {}: {}\nnext: gigatcp run {}\n",
+        target.display(),
         place.plan(),
-        names.join(", ")
+        names.join(", "),
+        quoted(&plan.to_string_lossy()),
     ))?;
     Ok(Outcome::Done)
 }
@@ -97,13 +114,4 @@ fn files(place: &Place) -> io::Result<Vec<Content>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Writes `files`; fails if one of them exists.
-fn write(directory: &Path, files: &[Content]) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
-    for (name, content) in files {
-        fs::write(directory.join(name), content)?;
-    }
-    Ok(())
 }

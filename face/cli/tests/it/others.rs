@@ -323,6 +323,14 @@ fn experiments_work_outside_a_checkout_and_can_be_copied_and_changed() {
     assert!(is_valid, "{said}");
     let (copied, _, said) = outside(&folder, &["new", "lte", "mine/first"]);
     assert!(!copied && said.contains("README.md exists"), "{said}");
+    let (copied, printed, said) = outside(&folder, &["new", "lte", "own/lte.toml"]);
+    assert!(
+        copied && printed.ends_with("next: gigatcp run own/lte.toml\n"),
+        "{said}"
+    );
+    let (is_valid, _, said) = outside(&folder, &["check", "own/lte.toml"]);
+    assert!(is_valid, "{said}");
+    assert!(!folder.path().join("own/README.md").exists());
 
     // In a checkout its files take precedence, and a difference is reported.
     let (_, _, said) = outside(&folder, &["new", "lte", "experiments/lte"]);

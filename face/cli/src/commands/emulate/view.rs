@@ -114,7 +114,7 @@ pub(super) fn summary(
     let share = number::fixed(share * 100.0, 0);
     let memory = human_bytes(gigatcp_units::Bytes::new(snapshot.memory as u64));
     text.push_str(&format!(
-        "  carrying took {share} % of a processor, and {memory} of memory\n"
+        "  the emulator used {share} % of a CPU, and {memory} of memory\n"
     ));
     text.push_str(&changes(changed));
     for note in notes(snapshot, machine) {
@@ -200,7 +200,7 @@ fn carried(way: &Direction) -> String {
     let late = |share| way.lateness.quantile(share);
     if let (Some(middle), Some(most)) = (late(0.5), late(0.99)) {
         text.push_str(&format!(
-            ", handed over late by {} (half), {} (99 %), {} (most)",
+            ", lateness p50 {}, p99 {}, max {}",
             human_duration(middle),
             human_duration(most),
             human_duration(way.lateness.max())
@@ -221,8 +221,8 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     let mut refusals = snapshot.directions.iter().map(|way| way.device.one_by_one);
     if let Some(refusal) = refusals.find_map(|refusal| refusal) {
         notes.push(format!(
-            "packets were handed over one by one, not several in a call (io_uring: {refusal}): carrying takes \
-             a sixth more of a processor"
+            "packets were handed over one by one, not several in a call (io_uring: {refusal}): this \
+             takes a sixth more CPU time"
         ));
     }
     for ((way, name), drops) in snapshot.directions.iter().zip(WAYS).zip(machine) {

@@ -2,32 +2,31 @@
 
 use gigatcp_meter::tester::{self, Outcome};
 use gigatcp_plan::record::{HostRecord, ProcessorRecord};
-use gigatcp_report::why::answer::labeled;
 use gigatcp_why::counters::{CoreShares, HostSummary};
 use serde_json::{Value, json};
 
 /// Names of the two hosts in sentences.
 const NAMES: [&str; 2] = ["here", "there"];
 
-/// Returns lines about saturated cores and drops; none for hosts without either. Advice that `fixes`
-/// contain is not repeated.
-pub(super) fn lines(outcome: &Outcome, fixes: &[String]) -> String {
-    let mut text = String::new();
-    for (name, host) in known(outcome) {
+/// Lines about saturated cores and drops, with their labels; none for hosts without either. Advice
+/// that `fixes` contain is not repeated.
+pub(super) fn lines(outcome: &Outcome, fixes: &[String]) -> Vec<(&'static str, String)> {
+    let hosts = known(outcome);
+    let mut lines = Vec::new();
+    for (name, host) in &hosts {
         if let Some(core) = host.saturated_text() {
-            text.push_str(&labeled("", &format!("{name} {core}")));
+            lines.push(("", format!("{name} {core}")));
             let is_new = |advice: &String| !fixes.iter().any(|fix| fix.contains(advice));
             if let Some(advice) = host.core_advice().filter(is_new) {
-                text.push_str(&labeled("", &format!("to change that {name}: {advice}")));
+                lines.push(("", format!("to change that {name}: {advice}")));
             }
         }
     }
-    for (name, host) in known(outcome) {
-        if let Some(drops) = host.drops_text() {
-            text.push_str(&labeled("Drops", &format!("{name} {drops}")));
-        }
-    }
-    text
+    let drops = hosts
+        .iter()
+        .filter_map(|(name, host)| Some(("Drops", format!("{name} {}", host.drops_text()?))));
+    lines.extend(drops);
+    lines
 }
 
 /// Returns the hosts with data, this one first. One entry if both ends run on it.

@@ -59,20 +59,19 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
             text.push_str(&answer::labeled("Hint", &hint));
         }
     }
-    for (label, fact) in facts(outcome, ceiling) {
+    for (label, fact) in facts(outcome, &explanations, ceiling) {
         text.push_str(&answer::labeled(label, &fact));
     }
-    let answers = explanations
-        .iter()
-        .map(|explanation| explanation.diagnosis.answer());
-    let fixes: Vec<String> = answers.filter_map(|answer| answer.fix).collect();
-    text.push_str(&hosts::lines(outcome, &fixes));
     overrides(&mut text, outcome);
     text + &sums::server_output(outcome)
 }
 
-/// Lines on the path, delays and this host, with their labels: those of the terminal and of the page.
-pub(super) fn facts(outcome: &Outcome, ceiling: Option<Ceiling>) -> Vec<(&'static str, String)> {
+/// Lines on the path, delays and hosts, with their labels: those of the terminal and of the page.
+pub(super) fn facts(
+    outcome: &Outcome,
+    explanations: &[Explanation],
+    ceiling: Option<Ceiling>,
+) -> Vec<(&'static str, String)> {
     let path = outcome
         .capacity
         .iter()
@@ -83,9 +82,14 @@ pub(super) fn facts(outcome: &Outcome, ceiling: Option<Ceiling>) -> Vec<(&'stati
         Some(("Delay", delay_facts(role, &delay)))
     });
     let near = ceiling.and_then(|ceiling| ceiling.text());
+    let answers = explanations
+        .iter()
+        .map(|explanation| explanation.diagnosis.answer());
+    let fixes: Vec<String> = answers.filter_map(|answer| answer.fix).collect();
     path.chain(delays)
         .chain(latency::lines(outcome))
         .chain([("CPU", cpu(outcome))])
+        .chain(hosts::lines(outcome, &fixes))
         .chain(near.map(|near| ("Ceiling", near)))
         .collect()
 }
@@ -105,12 +109,16 @@ fn capacity_text(capacity: &PathCapacity) -> String {
         Role::Sender => "to",
         Role::Receiver => "from",
     };
+    let (low, high) = (human_rate(capacity.low), human_rate(capacity.high));
+    let range = if low == high {
+        String::new()
+    } else {
+        format!(" ({low} to {high})")
+    };
     format!(
-        "carries {} of payload {direction} the server ({} to {}), measured before the test with \
-         {trains} of {}",
+        "carries {} of payload {direction} the server{range}, measured before the test with {trains} \
+         of {}",
         human_rate(capacity.rate),
-        human_rate(capacity.low),
-        human_rate(capacity.high),
         bytes(capacity.bytes)
     )
 }

@@ -46,7 +46,7 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
         latency: outcome.latency.iter().map(latency).collect(),
         test: Some(TestRecord {
             ceiling: ceiling.map(|ceiling| ceiling.record()),
-            facts: native::facts(outcome, ceiling)
+            facts: native::facts(outcome, &explanations, ceiling)
                 .into_iter()
                 .map(|(label, text)| (label.to_owned(), text))
                 .collect(),
