@@ -553,8 +553,6 @@ pub const SWEEP: KeyTable = KeyTable {
             Kind::Texts, Is("none");
         exclude = r#"["path.rtt < 20 ms and flow.window > 1 MB"]"#, "combinations that are left out":
             Kind::Texts, Is("none");
-        ablate = r#"["sender.sack"]"#, "switches left out one at a time: KEY for one that is true, or KEY=VALUE":
-            Kind::Texts, Is("none");
         design = r#""fractional 4""#, "which combinations run: factorial, fractional RESOLUTION":
             Kind::Text, Is("factorial");
         order = r#""written""#, "order in which cells run":
