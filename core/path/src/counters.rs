@@ -73,8 +73,6 @@ pub struct Counters {
     pub reordered: Tally,
     /// Marked with CE by the element. These are also counted as inside or delivered.
     pub marked: Tally,
-    /// Found by a policer between its two rates. Their outcome is counted elsewhere.
-    pub exceeding: Tally,
     /// Corrupted by the element, so that a checksum fails at the receiver. The element carries them
     /// as any other packets.
     pub corrupted: Tally,
@@ -117,10 +115,9 @@ impl Counters {
             self.arrived.packets
         );
         debug_assert!(
-            self.corrupted.packets <= came.packets && self.exceeding.packets <= came.packets,
-            "{} packets corrupted and {} beyond a rate, of {}",
+            self.corrupted.packets <= came.packets,
+            "{} packets corrupted, of {}",
             self.corrupted.packets,
-            self.exceeding.packets,
             came.packets
         );
     }
@@ -135,7 +132,6 @@ impl Counters {
             drops,
             reordered,
             marked,
-            exceeding,
             corrupted,
             bleached,
             rewritten,
@@ -148,7 +144,6 @@ impl Counters {
         self.drops.add_all(drops);
         self.reordered.add(*reordered);
         self.marked.add(*marked);
-        self.exceeding.add(*exceeding);
         self.corrupted.add(*corrupted);
         self.bleached.add(*bleached);
         self.rewritten.add(*rewritten);

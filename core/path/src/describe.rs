@@ -89,7 +89,6 @@ impl HopConfig {
         let from = self.loss_period.map(|period| period.from);
         let until = self.loss_period.map(|period| period.until);
         let policer = self.policer;
-        let peak = policer.and_then(|policer| policer.peak);
         Vec::from([
             ("loss", models(&self.loss)),
             ("loss_from", text(&from.filter(|from| !from.is_zero()))),
@@ -98,15 +97,6 @@ impl HopConfig {
             (
                 "policer_burst",
                 policer.map(|policer| policer.burst.to_string()),
-            ),
-            ("policer_peak", peak.map(|peak| peak.rate.to_string())),
-            (
-                "policer_peak_burst",
-                peak.map(|peak| peak.burst.to_string()),
-            ),
-            (
-                "policer_yellow",
-                peak.map(|peak| peak.yellow.name().to_string()),
             ),
             ("ack_filter", self.ack_filter.map(filter_text)),
             ("mtu", text(&self.mtu)),

@@ -68,7 +68,7 @@ drop_causes! {
     Loss(usize, 0) = "loss", Path, "random-loss";
     /// Larger than `mtu` of the element.
     TooBig = "too_big", Path, "pmtu-black-hole";
-    /// Above the rate of the policer; with two rates, the peak rate.
+    /// Above the rate of the policer.
     Policed = "policed", Path, "policer";
     /// Collided 16 times on an Ethernet.
     Collisions = "collisions", Path, "random-loss";

@@ -441,8 +441,6 @@ impl<T: Parcel> Hop<T> {
             left -= count;
             outcome = next;
         }
-        let exceeding = self.impairments.take_exceeding();
-        self.books.counters.exceeding.add(exceeding);
     }
 
     /// Processes wire packets with the same impairment outcome.

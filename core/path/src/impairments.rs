@@ -6,13 +6,13 @@
 
 use gigatcp_units::Instant;
 
+use crate::Parcel;
 use crate::ack_filter::{AckFilter, EveryNth};
 use crate::config::{HopConfig, Period};
 use crate::link::Entrance;
 use crate::loss::{LossEffect, Losses};
-use crate::policer::{Color, Meter, Yellow};
+use crate::policer::Bucket;
 use crate::random::{Purpose, RandomEvent};
-use crate::{Parcel, Tally};
 
 /// Impairment outcome of one wire packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -45,9 +45,7 @@ pub(crate) struct Impairments {
     reorder: Option<RandomEvent>,
     duplicate: Option<RandomEvent>,
     mark: Option<RandomEvent>,
-    policer: Option<Meter>,
-    /// Packets that the policer found between its two rates.
-    exceeding: Tally,
+    policer: Option<Bucket>,
     every_nth_ack: Option<EveryNth>,
     is_clean: bool,
 }
@@ -84,8 +82,9 @@ impl Impairments {
             reorder,
             duplicate,
             mark,
-            policer: config.policer.as_ref().map(Meter::new),
-            exceeding: Tally::default(),
+            policer: config
+                .policer
+                .map(|policer| Bucket::new(policer.rate, policer.burst)),
             every_nth_ack,
         }
     }
@@ -106,7 +105,6 @@ impl Impairments {
         if before.ack_filter == after.ack_filter {
             self.every_nth_ack = kept.every_nth_ack;
         }
-        self.exceeding = kept.exceeding;
         if before.duplicate == after.duplicate {
             self.duplicate = kept.duplicate;
         }
@@ -133,19 +131,14 @@ impl Impairments {
             |event: &mut Option<RandomEvent>| event.as_mut().is_some_and(RandomEvent::occurs);
         let takes = self.loss_period.is_none_or(|period| period.contains(now));
         let lost_to = self.losses.select().filter(|_| takes);
-        let meter = self.policer.as_mut().filter(|_| lost_to.is_none());
-        let color = meter.map_or(Color::Green, |meter| meter.color(now, octets));
-        if let Color::Yellow(_) = color {
-            self.exceeding.add(Tally::new(1, octets));
-        }
-        let is_marked = color == Color::Yellow(Yellow::Mark);
+        let bucket = self.policer.as_mut().filter(|_| lost_to.is_none());
         ImpairmentOutcome {
             lost_to,
-            is_policed: matches!(color, Color::Red | Color::Yellow(Yellow::Drop)),
+            is_policed: bucket.is_some_and(|bucket| !bucket.takes(now, octets)),
             is_corrupted: self.corruptions.select().is_some(),
             is_reordered: occurs(&mut self.reorder),
             is_duplicated: occurs(&mut self.duplicate),
-            is_marked: occurs(&mut self.mark) | is_marked,
+            is_marked: occurs(&mut self.mark),
         }
     }
 
@@ -156,11 +149,6 @@ impl Impairments {
         };
         let ack = parcel.pure_ack();
         ack.is_some_and(|ack| !filter.passes(parcel.flow(), ack))
-    }
-
-    /// Returns the packets found between the policer's two rates since the last call.
-    pub(crate) fn take_exceeding(&mut self) -> Tally {
-        core::mem::take(&mut self.exceeding)
     }
 }
 

@@ -107,7 +107,7 @@ pub use loss::{GilbertElliott, LossModel};
 pub use middlebox::{Middlebox, WindowScale};
 pub use network::{Delivery, Dropped, Network};
 pub use parcel::Parcel;
-pub use policer::{Peak, Policer, Yellow};
+pub use policer::Policer;
 pub use queue::QueueConfig;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingsConfig};
 pub use route::{NetworkConfig, Route, Routed};

@@ -66,8 +66,6 @@ pub enum Kind {
     Middlebox,
     /// A text with the ACK filter.
     AckFilter,
-    /// A text with the probabilities of a Gilbert-Elliott chain.
-    Chain,
     /// A text with the backlog above which packets are marked.
     Threshold,
     /// A list of whole numbers from 1, ascending.
@@ -125,7 +123,6 @@ impl fmt::Display for Kind {
                 "\"20 ms\", \"10 ms..30 ms, packets 32, bytes 64 kB\" or \"20 ms, spread 5 ms, normal\"",
             ),
             Kind::Bursts => f.write_str("share lost and mean burst, as in \"0.01:4\""),
-            Kind::Chain => f.write_str("p, r, 1-h and 1-k, as in \"0.001 0.1 1 0\""),
             Kind::Middlebox => f.write_str(
                 "\"mss 1400\", \"window_scale 7\", \"no window_scale\", \"no sack\", \
                  \"no timestamps\", \"no ecn\", or several between commas",

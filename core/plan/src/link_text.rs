@@ -330,34 +330,6 @@ pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, TextError> {
     GilbertElliott::of_bursts(loss, burst).ok_or_else(|| wrong(why))
 }
 
-/// Reads the probabilities of a Gilbert-Elliott chain, as in netem's `gemodel`. They are `p`, `r`,
-/// `1-h` and `1-k`; those at the end are optional.
-pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, TextError> {
-    let hint = "p, r, loss in the bad state, loss in the good one, as in \"0.001 0.1 1 0\"";
-    let read = |word: &str| {
-        let at = word.as_ptr().addr() - text.as_ptr().addr();
-        let chance = word.parse::<Probability>().map_err(TextError::from);
-        chance.map_err(|error| within(&(at..at + word.len()), error))
-    };
-    let chances: Result<Vec<Probability>, TextError> = text.split_whitespace().map(read).collect();
-    let chances = chances?;
-    let one = Probability::try_new(1.0).unwrap_or(Probability::NEVER);
-    let rest = |p: Probability| Probability::try_new(1.0 - p.as_f64()).unwrap_or(one);
-    let (p, others) = match &chances[..] {
-        [p, others @ ..] if others.len() < 4 => (*p, others),
-        _ => {
-            let why = "it has not 1 to 4 chances";
-            return Err(TextError::new(text, 0..text.len(), why, hint));
-        }
-    };
-    Ok(GilbertElliott {
-        to_bad: p,
-        to_good: others.first().copied().unwrap_or(rest(p)),
-        bad_loss: others.get(1).copied().unwrap_or(one),
-        good_loss: others.get(2).copied().unwrap_or(Probability::NEVER),
-    })
-}
-
 /// MSS of the smallest MTU, 68 bytes.
 const MIN_MSS: u16 = 28;
 
@@ -596,17 +568,10 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_told_in_two_ways() {
+    fn bursts_have_a_share_and_a_mean_length() {
         let chain = bursts("1 %: 4").unwrap();
         assert!((chain.mean_loss() - 0.01).abs() < 1e-12);
         assert_eq!(chain.to_good.as_f64(), 0.25);
         assert!(bursts("0.01").is_err() && bursts("0.01:0.5").is_err());
-        let chain = gemodel("0.001 10% 0.5").unwrap();
-        assert_eq!(
-            (chain.to_good.as_f64(), chain.bad_loss.as_f64()),
-            (0.1, 0.5)
-        );
-        assert_eq!(gemodel("0.01").unwrap().to_good.as_f64(), 0.99);
-        assert!(gemodel("").is_err() && gemodel("1 1 1 1 1").is_err());
     }
 }

@@ -45,8 +45,6 @@ pub struct Sweep {
     pub over: Vec<String>,
     /// Combinations to leave out.
     pub exclude: Vec<String>,
-    /// Switches to leave out one at a time.
-    pub ablate: Vec<String>,
     /// Design: the combinations that run.
     pub design: Option<String>,
     /// Order of cells: `random` or `written`.

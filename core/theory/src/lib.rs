@@ -35,7 +35,6 @@ pub mod distribution;
 pub mod highspeed;
 pub mod limited_slow_start;
 pub mod mathis;
-pub mod nested;
 pub mod paired;
 pub mod pftk;
 pub mod responsiveness;

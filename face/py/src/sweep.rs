@@ -61,7 +61,7 @@ fn unwritable(error: &StoreError) -> PyErr {
 #[pymethods]
 impl Sweep {
     #[new]
-    #[pyo3(signature = (plan, version, out, *, over, exclude, ablate, design, order, repeat, batches, draw, metric, until, most, seed, series, keep))]
+    #[pyo3(signature = (plan, version, out, *, over, exclude, design, order, repeat, batches, draw, metric, until, most, seed, series, keep))]
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         plan: &Bound<'_, PyAny>,
@@ -69,7 +69,6 @@ impl Sweep {
         out: PathBuf,
         over: Vec<String>,
         exclude: Vec<String>,
-        ablate: Vec<String>,
         design: Option<String>,
         order: Option<String>,
         repeat: Option<u32>,
@@ -95,7 +94,6 @@ impl Sweep {
         let section = Section {
             over,
             exclude,
-            ablate,
             design,
             order,
             repeat,

@@ -191,7 +191,6 @@ def native(small: Plan, out: Path, repeat: int = REPEAT) -> Any:
         out,
         over=over,
         exclude=[],
-        ablate=[],
         draw=[],
         keep=[],
         repeat=repeat,

@@ -51,10 +51,9 @@ pub struct SweepReport<'a> {
 /// Selection of a table.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// Factors of the rows; if empty, all except the columns.
+    /// Factors of the rows; if empty, all except that of the columns, which is the last one with
+    /// few levels.
     pub rows: Vec<usize>,
-    /// Factor of the columns; `None`: the last one with few levels.
-    pub columns: Option<usize>,
     /// Whether all rows are printed.
     pub all: bool,
     /// Factor whose levels are compared with its first.
@@ -203,15 +202,13 @@ impl SweepReport<'_> {
     fn axes_of(&self, view: &View) -> (Vec<usize>, Option<usize>) {
         let varying = self.varying();
         let few = |factor: &usize| self.grid.scales[*factor].labels.len() <= MOST_COLUMNS;
-        let column = view.columns.or_else(|| {
-            varying
-                .iter()
-                .rev()
-                .copied()
-                .filter(few)
-                .find(|factor| !view.rows.contains(factor))
-                .filter(|_| varying.len() > 1 || !view.rows.is_empty())
-        });
+        let column = varying
+            .iter()
+            .rev()
+            .copied()
+            .filter(few)
+            .find(|factor| !view.rows.contains(factor))
+            .filter(|_| varying.len() > 1 || !view.rows.is_empty());
         let rows = match view.rows.is_empty() {
             true => varying
                 .into_iter()

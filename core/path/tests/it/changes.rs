@@ -430,7 +430,6 @@ prop_compose! {
             policer: policer.map(|(bps, burst)| Policer {
                 rate: Rate::from_bps(bps),
                 burst: Bytes::new(burst),
-                peak: None,
             }),
             shaper: shaper.map(|(bps, burst)| Shaper {
                 rate: Rate::from_bps(bps),

@@ -4,8 +4,8 @@ use crate::common::{Numbered, Sent};
 use gigatcp_path::queue::{Entry, QueueConfig, REGISTRY, Settings, Value};
 use gigatcp_path::{
     Aggregate, Counters, DropCause, Dropped, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,
-    NetworkConfig, Parcel, Peak, Policer, Release, Reorder, Route, Routed, Shaper, SharedMedium,
-    SharedMediumConfig, Yellow,
+    NetworkConfig, Parcel, Policer, Release, Reorder, Route, Routed, Shaper, SharedMedium,
+    SharedMediumConfig,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;
@@ -351,11 +351,6 @@ prop_compose! {
             policer: policer.map(|bps| Policer {
                 rate: Rate::from_bps(bps),
                 burst: Bytes::new(20_000),
-                peak: Some(Peak {
-                    rate: Rate::from_bps(2 * bps),
-                    burst: Bytes::new(20_000),
-                    yellow: Yellow::Mark,
-                }),
             }),
             mtu: mtu.map(Bytes::new),
             notifies_too_big: true,

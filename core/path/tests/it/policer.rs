@@ -1,7 +1,7 @@
 //! Hops that drop packets above a rate.
 
 use crate::common::{Numbered, run};
-use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Peak, Policer, Yellow};
+use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Policer};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 /// Returns a policer of a megabyte per second, with a burst of three packets.
@@ -10,7 +10,6 @@ fn config() -> HopConfig {
         policer: Some(Policer {
             rate: Rate::from_bps(8_000_000),
             burst: Bytes::new(3000),
-            peak: None,
         }),
         one_way_delay: Duration::from_millis(5),
         ..HopConfig::default()
@@ -91,38 +90,4 @@ fn what_a_loss_model_takes_costs_no_tokens() {
         outcome.dropped[..2],
         [(0, DropCause::Loss(0)), (1, DropCause::Loss(0))]
     );
-}
-
-fn with_peak(yellow: Yellow) -> HopConfig {
-    HopConfig {
-        policer: Some(Policer {
-            rate: Rate::from_bps(8_000_000),
-            burst: Bytes::new(3000),
-            peak: Some(Peak {
-                rate: Rate::from_bps(16_000_000),
-                burst: Bytes::new(6000),
-                yellow,
-            }),
-        }),
-        ..HopConfig::default()
-    }
-}
-
-/// A source of three times the committed rate for a second. 1 MB and the burst are green. As much
-/// again is yellow (including the peak's burst beyond the committed one). A third is red.
-#[test]
-fn of_three_times_the_rate_a_third_is_green_a_third_yellow_and_a_third_dropped() {
-    for (yellow, share) in [(Yellow::Pass, 2), (Yellow::Mark, 2), (Yellow::Drop, 1)] {
-        let packets = (0..3000).map(|n| (after(n * 1000 / 3), Numbered::one(n, 1000)));
-        let mut hop = hop(with_peak(yellow));
-        let outcome = run(&mut hop, packets);
-        let passed = outcome.delivered_packets().len() as u64;
-        assert!(passed.abs_diff(share * 1000) <= 6, "{yellow:?}: {passed}");
-        let counters = hop.counters();
-        assert!(
-            counters.exceeding.packets.abs_diff(1003) <= 3,
-            "{counters:?}"
-        );
-        assert_eq!(counters.drops[DropCause::Policed].packets, 3000 - passed);
-    }
 }

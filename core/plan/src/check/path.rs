@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_path::{
-    AckFilter, Aggregate, HopConfig, LossModel, MarkAbove, Peak, Period, Policer, RateSource,
-    Reorder, Shaper, TRACE_OVERHEAD, Yellow,
+    AckFilter, Aggregate, HopConfig, LossModel, MarkAbove, Period, Policer, RateSource, Reorder,
+    Shaper, TRACE_OVERHEAD,
 };
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -29,8 +29,7 @@ pub(crate) struct Hop {
     queue_limit_place: Place,
     /// Place of the marking threshold. `None`: it does not mark.
     mark_place: Option<Place>,
-    /// Places of a policer's bursts, the committed and the peak one.
-    burst_places: [Place; 2],
+    burst_place: Place,
 }
 
 impl Hop {
@@ -166,7 +165,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
         name_place: there.name_place.clone(),
         queue_limit_place: there.queue_limit_place.clone(),
         mark_place: None,
-        burst_places: there.burst_places.clone(),
+        burst_place: there.burst_place.clone(),
     };
     (vec![there], vec![back])
 }
@@ -271,8 +270,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         name_place: reader.place_of_value("name").clone(),
         queue_limit_place: reader.place_of_value("queue").clone(),
         mark_place: marking_key(&config).map(|key| reader.place_of_value(key).clone()),
-        burst_places: ["policer_burst", "policer_peak_burst"]
-            .map(|key| reader.place_of_value(key).clone()),
+        burst_place: reader.place_of_value("policer_burst").clone(),
         config,
     }
 }
@@ -288,10 +286,7 @@ fn losses(reader: &Reader) -> Vec<LossModel> {
     let is_limited = reader.has("loss_from") || reader.has("loss_until");
     let keys = ["loss", "lose_every", "lose_packets", "loss_burst"];
     let certain = (!is_limited).then_some("every packet is lost");
-    let mut models = models(reader, keys, certain);
-    let chain = reader.parsed("loss_gemodel", link_text::gemodel);
-    models.extend(chain.map(LossModel::GilbertElliott));
-    models
+    models(reader, keys, certain)
 }
 
 fn corruptions(reader: &Reader) -> Vec<LossModel> {
@@ -340,13 +335,7 @@ fn loss_period(reader: &Reader) -> Option<Period> {
     let key = ["loss_from", "loss_until"]
         .into_iter()
         .find(|key| reader.has(key))?;
-    let losses = [
-        "loss",
-        "lose_every",
-        "lose_packets",
-        "loss_burst",
-        "loss_gemodel",
-    ];
+    let losses = ["loss", "lose_every", "lose_packets", "loss_burst"];
     if !losses.into_iter().any(|loss| reader.has(loss)) {
         let message = format!("`{key}` has no effect on a hop without losses");
         Diagnostic::warning(reader.place_of(key), message)
@@ -386,39 +375,10 @@ fn report_idle(reader: &Reader, key: &str, other: &str) {
 }
 
 fn policer(reader: &Reader) -> Option<Policer> {
-    let others = ["policer_peak", "policer_peak_burst", "policer_yellow"];
-    let idle = others.into_iter().filter(|key| reader.has(key));
-    for key in idle.filter(|_| !reader.has("policer")) {
-        report_idle(reader, key, "policer");
-    }
     check_pair(reader, ["policer", "policer_burst"]);
     let rate = reader.rate("policer")?;
     let burst = reader.amount("policer_burst")?;
-    let peak = peak(reader, rate);
-    Some(Policer { rate, burst, peak })
-}
-
-/// Reads the peak rate of a policer, whose committed rate is `committed`.
-fn peak(reader: &Reader, committed: Rate) -> Option<Peak> {
-    check_pair(reader, ["policer_peak", "policer_peak_burst"]);
-    let find = Yellow::find;
-    let yellow = reader.choice("policer_yellow", "action", Yellow::NAMES.into_iter(), find);
-    if reader.has("policer_yellow") && !reader.has("policer_peak") {
-        report_idle(reader, "policer_yellow", "policer_peak");
-    }
-    let rate = reader.rate("policer_peak")?;
-    if rate < committed {
-        let message = format!("the peak rate {rate} is below the committed rate {committed}");
-        Diagnostic::error(reader.place_of_value("policer_peak"), message)
-            .label("RFC 2698 section 2: not below `policer`")
-            .hint(format!("policer_peak = \"{committed}\" or more"))
-            .report(reader.findings());
-    }
-    Some(Peak {
-        rate,
-        burst: reader.amount("policer_peak_burst")?,
-        yellow: yellow.unwrap_or_default(),
-    })
+    Some(Policer { rate, burst })
 }
 
 fn rate_source(reader: &Reader) -> Option<RateSource> {
@@ -613,11 +573,7 @@ impl QueueLimitContext<'_> {
             self.check_threshold(&config, place);
         }
         if let Some(policer) = config.policer {
-            let [committed, peak] = &hop.burst_places;
-            self.check_burst(policer.burst, committed);
-            if let Some(found) = policer.peak {
-                self.check_burst(found.burst, peak);
-            }
+            self.check_burst(policer.burst, &hop.burst_place);
         }
         config
     }

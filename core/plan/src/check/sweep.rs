@@ -21,7 +21,6 @@ pub(super) fn sweep(plan: &Reader) -> Option<Sweep> {
     Some(Sweep {
         over: reader.texts("over"),
         exclude: reader.texts("exclude"),
-        ablate: reader.texts("ablate"),
         design: reader.text("design"),
         order: order(&reader).map(Into::into),
         repeat: reader.count("repeat"),

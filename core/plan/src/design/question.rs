@@ -30,8 +30,6 @@ pub struct Question {
     pub over: Vec<String>,
     /// Excluded combinations.
     pub exclude: Vec<String>,
-    /// Switches that are turned off one at a time.
-    pub ablate: Vec<String>,
     /// Selection of combinations, as text.
     pub design: String,
     /// Whether cells run in random order.
@@ -78,7 +76,6 @@ impl Question {
         Self {
             over: over.cloned().collect(),
             exclude: either(&typed.exclude, &own.exclude),
-            ablate: either(&typed.ablate, &own.ablate),
             design: text(&typed.design, &own.design, "factorial"),
             is_random: order.is_none_or(|order| order != "written"),
             seed: seed.unwrap_or(plan.seed),

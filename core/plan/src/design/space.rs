@@ -1,10 +1,10 @@
 //! Cells of a question, computed one by one from their number.
 //!
-//! A cell is a level of each factor. Factors are the axes, the series of the plan if it has several
-//! (varying slowest), and the switches of an ablation. A factor with `when` varies only where its
-//! condition holds. Elsewhere it has no level, and only the first of its numbers is a cell.
-//! Excluded combinations are not cells either. The draws of a batch ([`Space::in_batch`]) are added
-//! to the changes of every cell in it.
+//! A cell is a level of each factor. Factors are the axes, and the series of the plan if it has
+//! several (varying slowest). A factor with `when` varies only where its condition holds.
+//! Elsewhere it has no level, and only the first of its numbers is a cell. Excluded combinations
+//! are not cells either. The draws of a batch ([`Space::in_batch`]) are added to the changes of
+//! every cell in it.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::collections::BTreeMap;
@@ -15,7 +15,6 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use crate::axis::{Amount, Axis, Condition, Setting};
-use crate::keys::lookup;
 use crate::{Diagnostics, Files, Series, Template};
 use gigatcp_units::Bytes;
 use gigatcp_units::random::Stream;
@@ -158,9 +157,6 @@ impl Space {
             factors.push(of_series(&template, &series));
         }
         factors.extend(axes.iter().map(of_axis));
-        if !question.ablate.is_empty() {
-            factors.push(of_ablation(&question.ablate)?);
-        }
         let draws = question
             .draw
             .iter()
@@ -525,36 +521,6 @@ fn of_axis(axis: &Axis) -> Factor {
         levels: levels.collect(),
         when: axis.when.clone(),
     }
-}
-
-/// Returns a factor with one level for everything on, and one per switch turned off.
-fn of_ablation(switches: &[String]) -> Result<Factor, QuestionError> {
-    let mut levels = vec![Level {
-        label: "nothing".to_owned(),
-        settings: vec![],
-    }];
-    for text in switches {
-        let (key, value) = match text.split_once('=') {
-            Some((key, value)) => (key.trim(), value.trim()),
-            None => (text.trim(), "false"),
-        };
-        let found =
-            lookup::find(key, 0..key.len()).map_err(|error| QuestionError::of(text, error))?;
-        if !found.is_flag() && !text.contains('=') {
-            let why = "it is not a switch";
-            let hint = "the value that it has without the mechanism: KEY=VALUE";
-            return Err(QuestionError::new(text, 0..text.len(), why, hint));
-        }
-        levels.push(Level {
-            label: key.to_owned(),
-            settings: vec![(key.to_owned(), Setting::Text(value.to_owned()))],
-        });
-    }
-    Ok(Factor {
-        name: "without".to_owned(),
-        levels,
-        when: vec![],
-    })
 }
 
 /// Rejects two factors that set one key. A table could not show which of them applies.

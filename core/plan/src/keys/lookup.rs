@@ -33,14 +33,6 @@ impl KnownKey {
             Self::Setting(setting) => setting.expects.starts_with("a whole number"),
         }
     }
-
-    /// Returns whether its value is true or false.
-    pub fn is_flag(&self) -> bool {
-        match self {
-            Self::Key(key) => matches!(key.kind, Kind::Flag),
-            Self::Setting(setting) => setting.expects.contains("true or false"),
-        }
-    }
 }
 
 /// Returns the dotted key that a cell can set.

@@ -4,7 +4,6 @@
 //! default.
 
 use gigatcp_path::Checksum;
-use gigatcp_path::Yellow;
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -106,8 +105,6 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Numbers, Is("none");
     loss_burst = r#""0.01:4""#, "share of packets lost, and how many in a row on average":
         Kind::Bursts, Is("none");
-    loss_gemodel = r#""0.001 0.1 1 0""#, "chances of a Gilbert-Elliott chain, as netem's gemodel has them":
-        Kind::Chain, Is("none");
     loss_from = r#""2 s""#, "start of the time in which packets are lost (needs a loss)":
         ANY_TIME, Is("0 s");
     loss_until = r#""3 s""#, "end of that time":
@@ -146,12 +143,6 @@ const IMPAIRMENTS: &[Key] = keys! {
         ANY_RATE, Is("none");
     policer_burst = r#""256 KiB""#, "what may pass at once beyond that rate":
         Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
-    policer_peak = r#""120 Mbit/s""#, "with two rates (RFC 2698), the one beyond which packets are dropped (needs policer, policer_peak_burst)":
-        ANY_RATE, Is("none");
-    policer_peak_burst = r#""512 KiB""#, "what may pass at once beyond the peak rate":
-        Kind::Amount(Bytes::new(68), Bytes::new(1 << 40)), Is("none");
-    policer_yellow = r#""mark""#, "what happens to packets between the two rates: \"mark\" is an ECN mark (needs policer_peak)":
-        Kind::OneOf(&Yellow::NAMES), Is(r#""pass""#);
     ack_filter = r#""queue""#, "ACKs that a newer one makes redundant are dropped: in the queue (RFC 3449), or all but every n-th":
         Kind::AckFilter, Is("none");
     duplicate = r#""1e-5""#, "probability that a packet is duplicated":
@@ -552,8 +543,6 @@ pub const SWEEP: KeyTable = KeyTable {
         over = r#"["path.rtt = 10 ms..160 ms log 5", "flow.window = 0.5*bdp, 2*bdp"]"#, "axes, the first varying slowest: KEY=LEVELS, `KEY+KEY=LEVELS` together, `... when KEY=VALUE` nested":
             Kind::Texts, Is("none");
         exclude = r#"["path.rtt < 20 ms and flow.window > 1 MB"]"#, "combinations that are left out":
-            Kind::Texts, Is("none");
-        ablate = r#"["sender.sack"]"#, "switches left out one at a time: KEY for one that is true, or KEY=VALUE":
             Kind::Texts, Is("none");
         design = r#""fractional 4""#, "which combinations run: factorial, fractional RESOLUTION":
             Kind::Text, Is("factorial");

@@ -134,37 +134,6 @@ fn series_of_a_plan_are_the_first_factor() {
 }
 
 #[test]
-fn an_ablation_leaves_one_switch_out_at_a_time() {
-    let sweep = Sweep {
-        ablate: texts(&[
-            "sender.sack",
-            "sender.timestamps",
-            "sender.initial_window=2",
-        ]),
-        ..Sweep::default()
-    };
-    let changes = changes(&space_of(PLAN, &sweep).unwrap());
-    let expected = [
-        "",
-        "sender.sack=false",
-        "sender.timestamps=false",
-        "sender.initial_window=2",
-    ];
-    assert_eq!(changes, expected);
-    let sweep = Sweep {
-        ablate: texts(&["path.rtt"]),
-        ..Sweep::default()
-    };
-    assert!(
-        space_of(PLAN, &sweep)
-            .unwrap_err()
-            .error
-            .why
-            .contains("not a switch")
-    );
-}
-
-#[test]
 fn fractions_have_the_ends_of_each_axis() {
     let over = [
         "path.rtt=10..30 ms linear 3",

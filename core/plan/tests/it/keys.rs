@@ -15,16 +15,6 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
     let partner = match key {
         "policer" => "policer_burst = \"256 KiB\"\n",
         "policer_burst" => "policer = \"80 Mbit/s\"\n",
-        "policer_peak" => {
-            "policer = \"80 Mbit/s\"\npolicer_burst = \"256 KiB\"\npolicer_peak_burst = \"1 MB\"\n"
-        }
-        "policer_peak_burst" => {
-            "policer = \"80 Mbit/s\"\npolicer_burst = \"256 KiB\"\npolicer_peak = \"1 Gbit/s\"\n"
-        }
-        "policer_yellow" => {
-            "policer = \"80 Mbit/s\"\npolicer_burst = \"256 KiB\"\npolicer_peak = \"1 Gbit/s\"\n\
-             policer_peak_burst = \"1 MB\"\n"
-        }
         "receive_queues" => "processors = 2\n",
         "shaper" => "shaper_burst = \"256 KiB\"\n",
         "shaper_burst" => "shaper = \"80 Mbit/s\"\n",

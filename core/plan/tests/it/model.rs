@@ -1,6 +1,6 @@
 //! Checked plans: defaults, expansion, units.
 
-use gigatcp_path::{AckFilter, HopConfig, LossModel, Yellow};
+use gigatcp_path::{AckFilter, HopConfig, LossModel};
 use gigatcp_plan::{Control, Files, Plan, Scenario, Stop, parse, parse_with};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_tcp::{IpVersion, Profile};
@@ -125,9 +125,6 @@ fn hops_keep_their_order_and_their_impairments() {
         reorder_delay = "1 ms"
         policer = "80 Mbit/s"
         policer_burst = "64 KiB"
-        policer_peak = "90 Mbit/s"
-        policer_peak_burst = "128 KiB"
-        policer_yellow = "mark"
         corrupt = "1e-3"
         corrupt_every = 700
         corrupt_packets = [2, 9]
@@ -167,11 +164,6 @@ fn hops_keep_their_order_and_their_impairments() {
     let middlebox = line.middlebox.unwrap();
     assert_eq!((middlebox.mss, middlebox.clears_sack), (Some(1360), true));
     let policer = line.policer.unwrap();
-    let peak = policer.peak.unwrap();
-    assert_eq!(
-        (peak.burst, peak.yellow),
-        (Bytes::new(131_072), Yellow::Mark)
-    );
     assert_eq!(
         (policer.rate, policer.burst),
         (Rate::from_bps(80_000_000), Bytes::new(65_536))

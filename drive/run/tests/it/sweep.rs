@@ -458,7 +458,7 @@ fn what_a_batch_draws_is_the_same_in_all_its_cells_and_wherever_they_run() {
 fn a_question_is_stored_in_the_order_of_fields_that_its_directory_is_named_after() {
     let asked = asked(PLAN, &OVER, |_| {});
     let text = serde_json::to_string(&asked).unwrap();
-    let fields = "schema name title version plan files overrides series over exclude ablate design \
+    let fields = "schema name title version plan files overrides series over exclude design \
                   is_random seed repeat batches metric until most intervals samples";
     let place = |field: &str| text.find(&format!("\"{field}\":")).expect("it is there");
     let places: Vec<usize> = fields.split_whitespace().map(place).collect();

@@ -246,7 +246,6 @@ fn policer(draw: &mut Draw) -> Option<Policer> {
         rate: Rate::from_bps(draw.magnitude(1_000_000, 2_000_000_000)),
         // A whole packet of any size fits.
         burst: Bytes::new(draw.magnitude(70_000, 8_000_000)),
-        peak: None,
     })
 }
 

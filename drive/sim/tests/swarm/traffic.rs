@@ -2,7 +2,7 @@
 //! two-way data, flows that begin at random, datagrams.
 //!
 //! Random: links and routes as in [`super::network`]; in addition links with a separate MTU,
-//! policers with two rates, and middleboxes that change handshake options; hosts that flows share;
+//! policers, and middleboxes that change handshake options; hosts that flows share;
 //! an application for most flows.
 //!
 //! Checked: both ends of each application agree on the bytes, every request is answered,
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gigatcp_app::read;
-use gigatcp_path::{HopConfig, Middlebox, Parcel, Peak, Policer, Tally, WindowScale, Yellow};
+use gigatcp_path::{HopConfig, Middlebox, Parcel, Policer, Tally, WindowScale};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{FlowConfig, FlowOutcome, Outcome, Stop, Tap, World, WorldConfig};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
@@ -190,15 +190,9 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
     }
     if draw.chance(25) {
         let rate = draw.magnitude(1_000_000, 1_000_000_000);
-        let [burst, peak_burst] = [0; 2].map(|_| Bytes::new(draw.magnitude(70_000, 8_000_000)));
         any(draw, &mut world.links).policer = Some(Policer {
             rate: Rate::from_bps(rate),
-            burst,
-            peak: Some(Peak {
-                rate: Rate::from_bps(rate * draw.between(1, 4)),
-                burst: peak_burst,
-                yellow: draw.pick(&[Yellow::Pass, Yellow::Mark, Yellow::Drop]),
-            }),
+            burst: Bytes::new(draw.magnitude(70_000, 8_000_000)),
         });
     }
     if draw.chance(40) {

@@ -47,17 +47,12 @@ A path of 100 Mbit/s with an RTT of 40 ms is emulated between two network namesp
 machine. A receiver that requests a small buffer cannot use it; `gigatcp test` finds out why. \
 Where namespaces may not be created, the same runs in virtual time.",
     after_help = "\
-Examples:
-  gigatcp demo
-  gigatcp demo --virtual       in virtual time, in a second"
+Example:
+  gigatcp demo"
 )]
 pub(crate) struct Arguments {
-    /// Run in virtual time, even where namespaces may be created
-    #[arg(long = "virtual")]
-    is_virtual: bool,
-
     /// Run both transfers: what runs at the client's end of the path
-    #[arg(long, hide = true, conflicts_with = "is_virtual")]
+    #[arg(long, hide = true)]
     inside: bool,
 }
 
@@ -66,14 +61,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.inside {
         return transfers();
     }
-    if !arguments.is_virtual {
-        match why_not_live()? {
-            None => return live(),
-            Some(reason) => output::warn(&format!(
-                "no network namespaces here, so in virtual time instead: {reason}\n"
-            )),
-        }
-    }
+    let Some(reason) = why_not_live()? else {
+        return live();
+    };
+    output::warn(&format!(
+        "no network namespaces here, so in virtual time instead: {reason}\n"
+    ));
     in_virtual_time()
 }
 

@@ -1,7 +1,4 @@
-//! `gigatcp diff`: compares two stored results, tests or runs. With many tests it splits the
-//! variance (`variance.rs`).
-
-mod variance;
+//! `gigatcp diff`: compares two stored results, tests or runs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -25,19 +22,12 @@ use crate::output;
     long_about = "\
 Compare two stored results: files of `gigatcp test --save`, or directories of `gigatcp run`. \
 Flows are matched by series, repeat and name. Single runs do not show whether a difference is \
-significant: for its probability use `gigatcp compare`, or runs with --repeat.
-
---variance shows the sources of differences between stored tests of the same settings. The \
-variance of the rate is split into parts: within a connection (from interval to interval), \
-between connections of one command (`gigatcp test --repeat 10 --save DIR`), between such \
-batches, and between boots of the hosts; each with its 95 % interval. All runs below the \
-directories count.",
+significant: for its probability use `gigatcp compare`, or runs with --repeat.",
     after_help = "\
 Examples:
   gigatcp diff before.json after.json            two tests
   gigatcp diff runs/a-0123456789abcdef runs/b-0123456789abcdef
                                                  two runs
-  gigatcp diff --variance results                connections, hours and reboots apart
   gigatcp diff --json before.json after.json     as JSON"
 )]
 pub(crate) struct Arguments {
@@ -46,12 +36,8 @@ pub(crate) struct Arguments {
     first: PathBuf,
 
     /// Second result
-    #[arg(value_name = "B", required_unless_present = "variance")]
-    second: Option<PathBuf>,
-
-    /// Split the variance of the stored tests below A (and B): connections, batches, boots
-    #[arg(long)]
-    variance: bool,
+    #[arg(value_name = "B")]
+    second: PathBuf,
 
     /// Print everything as JSON
     #[arg(long)]
@@ -68,16 +54,7 @@ struct Pair<'a> {
 
 /// Compares the results.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let second = match (&arguments.second, arguments.variance) {
-        (Some(second), false) => second,
-        (second, _) => {
-            let places = [Some(&arguments.first), second.as_ref()];
-            let places: Vec<&Path> = places.into_iter().flatten().map(PathBuf::as_path).collect();
-            variance::run(&places, arguments.json)?;
-            return Ok(Outcome::Done);
-        }
-    };
-    let (first, second) = (read(&arguments.first)?, read(second)?);
+    let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);
     let (pairs, unmatched) = pairs(&first, &second);
     if pairs.is_empty() {
         return Err(Failure::new("the two results have no flow in common")

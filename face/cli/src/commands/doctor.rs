@@ -80,10 +80,6 @@ Examples:
                                        make these changes, and measure each
   sudo gigatcp doctor --undo gigatcp-undo.json
                                        undo what --try kept
-  gigatcp doctor server.example --verify --save-test before.json
-                                       what a test reaches ...
-  gigatcp doctor server.example --verify --against before.json
-                                       ... and after you have changed something
   gigatcp doctor --save facts.json     store what was read, here or elsewhere ...
   gigatcp doctor --facts facts.json --rtt 20ms
                                        ... and examine it for another path"
@@ -134,14 +130,6 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "SECONDS", default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(2..=3600))]
     time: u32,
-
-    /// Store the result of the test
-    #[arg(long, value_name = "FILE", requires = "verify")]
-    save_test: Option<PathBuf>,
-
-    /// Compare with a test of --save-test
-    #[arg(long, value_name = "FILE", requires = "verify")]
-    against: Option<PathBuf>,
 
     /// Test with HOST, make the changes that would help one at a time, and keep those that do;
     /// requires root or CAP_NET_ADMIN
@@ -249,16 +237,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Interrupt::listen_until_undone()?;
         return undo::restore(file, arguments.yes, arguments.json);
     }
-    let old = arguments.against.as_deref().map(test::read).transpose()?;
     let interrupt = Interrupt::listen_until_undone()?;
     let observed = observe(arguments, &interrupt)?;
     let tests: Vec<Test> = observed
         .iter()
         .filter_map(|observed| observed.test.clone())
         .collect();
-    if let Some(file) = &arguments.save_test {
-        test::write(file, arguments.host.as_deref().unwrap_or_default(), &tests)?;
-    }
     let peer = arguments.host.clone().or_else(|| observed.first()?.peer());
     let facts = match &arguments.facts {
         Some(file) => stored::read(file)?,
@@ -274,7 +258,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .map(|observed| observed.plan(&facts, arguments.rate))
         .collect();
     let mut document = json::document(&facts, &question, &report, &tests);
-    document["before"] = json!(old);
     let transfers = observed.iter().zip(&plans);
     document["transfers"] = transfers
         .clone()
@@ -286,9 +269,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .collect();
         if observed.is_empty() || arguments.verbose {
             text.push_str(&view::text(&facts, &question, &report, arguments.verbose));
-        }
-        if let Some(old) = &old {
-            text = format!("{text}\n{}", test::change(old, &tests));
         }
         output::print(&text)?;
     }

@@ -3,7 +3,6 @@
 //! `gigatcp-analyze` reads the files; this module formats the facts. Oddities of a file are
 //! reported with their position and do not stop the reading.
 
-pub(super) mod clocks;
 pub(super) mod facts;
 mod view;
 
@@ -43,7 +42,6 @@ Examples:
   gigatcp flows --long trace.pcap.zst            everything that is known of each
   gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
   gigatcp flows trace.pcap --report trace.html   its largest connections as graphs to zoom into
-  gigatcp flows --clocks a.pcap b.pcap           how far the clocks of two captures are apart
   tcpdump -w - tcp | gigatcp flows -             what passes, until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
@@ -52,7 +50,7 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
 
     /// A line for every connection, not only for the largest
-    #[arg(long, short, conflicts_with_all = ["json", "long", "clocks"])]
+    #[arg(long, short, conflicts_with_all = ["json", "long"])]
     verbose: bool,
 
     /// Show all facts of each connection, one per line
@@ -62,10 +60,6 @@ pub(crate) struct Arguments {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-
-    /// Compare the clocks of two captures by the connections that are in both
-    #[arg(long, conflicts_with_all = ["long", "report", "xplot", "csv"])]
-    clocks: bool,
 
     #[command(flatten)]
     outputs: Outputs,
@@ -85,20 +79,11 @@ pub(super) struct Capture {
 
 /// Reads the captures and prints their connections.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    if arguments.clocks {
-        clocks::show(arguments)?;
-    } else {
-        show(arguments)?;
-    }
-    Ok(Outcome::Done)
-}
-
-/// Prints the connections of each file.
-fn show(arguments: &Arguments) -> Result<(), Failure> {
     arguments.outputs.check_distinct(&arguments.files)?;
     arguments.outputs.check(arguments.files.len())?;
     if arguments.json {
-        return show_json(arguments);
+        show_json(arguments)?;
+        return Ok(Outcome::Done);
     }
     for file in &arguments.files {
         let capture = taken(arguments, file)?;
@@ -120,7 +105,7 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
         }
         out.finish()?;
     }
-    Ok(())
+    Ok(Outcome::Done)
 }
 
 /// Prints the connections as JSON; each capture is released after it is written.

@@ -40,7 +40,7 @@ makes a PNG for a paper, `rsvg-convert -f pdf` a PDF.",
     after_help = "\
 Examples:
   gigatcp show runs/my-sweep
-  gigatcp show runs/my-sweep --by path.rtt --columns flow.congestion_control
+  gigatcp show runs/my-sweep --by path.rtt
   gigatcp show runs/my-sweep --metric retransmitted_segments --compare flow.congestion_control
   gigatcp show runs/my-sweep --by path.rtt --report by-rtt.html
   gigatcp show runs/my-sweep --svg figures
@@ -56,13 +56,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(super) metric: Option<String>,
 
-    /// Axis whose levels are rows. May be repeated [default: all but the columns]
+    /// Axis whose levels are rows. May be repeated [default: all but the last one with few levels]
     #[arg(long, value_name = "KEY")]
     pub(super) by: Vec<String>,
-
-    /// Axis whose levels are columns [default: the last one with few levels]
-    #[arg(long, value_name = "KEY")]
-    pub(super) columns: Option<String>,
 
     /// Compare the levels of this axis with its first, pair by pair
     #[arg(long, value_name = "KEY")]
@@ -83,10 +79,6 @@ pub(crate) struct Arguments {
     /// Run only this cell and write its page
     #[arg(long, value_name = "N")]
     pub(super) cell: Option<u64>,
-
-    /// Repetition of the cell [default: 0]
-    #[arg(long, value_name = "K", requires = "cell")]
-    pub(super) repetition: Option<u32>,
 
     /// Print all rows
     #[arg(long)]
@@ -165,11 +157,6 @@ pub(crate) fn show(sweep: &Sweep, view: &Arguments, command: &str) -> Result<(),
     let rows = view.by.iter().map(|name| factor(&grid, name));
     let table = gigatcp_report::sweep::View {
         rows: rows.collect::<Result<_, _>>()?,
-        columns: view
-            .columns
-            .as_ref()
-            .map(|name| factor(&grid, name))
-            .transpose()?,
         all: view.all,
         compare: view
             .compare
@@ -299,7 +286,7 @@ fn parts(sweep: &Sweep, cell: &Cell) -> (PathBuf, Vec<String>, Vec<String>) {
     (plan, series, changes.collect())
 }
 
-/// Runs a repetition of a cell as `gigatcp run` does.
+/// Runs the first repetition of a cell as `gigatcp run` does.
 fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome, Failure> {
     let (stored, space) = (sweep.question(), sweep.space());
     let known = (number < space.count()).then(|| space.cell(number, stored, &Memory::default()));
@@ -314,10 +301,9 @@ fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome
     if stored.version != sweep::version()? {
         output::warn("another build of this program ran the sweep: what comes out may differ");
     }
-    let (question, repetition) = (&stored.question, arguments.repetition.unwrap_or(0));
-    let cell = space.in_batch(&cell, question.batch_of(repetition));
+    let cell = space.in_batch(&cell, 0);
     let (plan, series, changes) = parts(sweep, &cell);
-    let seed = question.seed_of(repetition);
+    let seed = stored.question.seed;
     let cell = alone::Arguments::of_cell(plan, (series, changes), seed, arguments.json);
     alone::run(&cell)
 }

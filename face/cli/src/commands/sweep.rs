@@ -60,8 +60,7 @@ Examples:
   gigatcp sweep my.toml --over path.rtt=10ms,20ms,40ms --over flow.congestion_control=cubic,bbr3,reno --repeat 20 --plot
   gigatcp sweep my.toml --over 'path.loss=1e-6..1e-2 log 9' --over flow.window=0.5*bdp,bdp,2*bdp
   gigatcp sweep my.toml --over path.rtt=10ms,80ms --until goodput_bps=2%
-  gigatcp sweep my.toml --ablate sender.sack,sender.rack,sender.tlp --repeat 10
-  gigatcp show runs/my-sweep --by path.rtt --columns flow.congestion_control"
+  gigatcp show runs/my-sweep --by path.rtt"
 )]
 pub(crate) struct Arguments {
     /// Name of an experiment (see `gigatcp list`), or path of a plan
@@ -72,10 +71,6 @@ pub(crate) struct Arguments {
     /// over the same keys
     #[arg(long, value_name = "KEY=LEVELS")]
     over: Vec<String>,
-
-    /// Disable switches one at a time: KEY for one that is true, or KEY=VALUE
-    #[arg(long, value_name = "KEY,KEY", value_delimiter = ',')]
-    ablate: Vec<String>,
 
     /// Combinations to run: factorial, or `fractional RESOLUTION` [default: factorial]
     #[arg(long, value_name = "DESIGN")]
@@ -208,7 +203,6 @@ fn too_many(sweep: &Sweep, count: u64) -> Result<(), Failure> {
 fn section(arguments: &Arguments) -> Result<Section, Failure> {
     let mut section = Section {
         over: arguments.over.clone(),
-        ablate: arguments.ablate.clone(),
         design: arguments.design.clone(),
         repeat: arguments.repeat,
         metric: arguments.metric.clone(),

@@ -90,12 +90,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "connection")]
     report: Option<PathBuf>,
 
-    /// Connections that are listed; the others are counted [default: 20]
-    #[arg(long, value_name = "N")]
-    lines: Option<usize>,
-
     /// Print each sample as JSON, a line for each connection
-    #[arg(long, conflicts_with = "lines")]
+    #[arg(long)]
     json_lines: bool,
 
     /// Serve the last sample in the OpenMetrics format at this address

@@ -202,7 +202,6 @@ fn what_is_wrong_is_said_before_anything_runs() {
         &["--until", "goodput_bps=x"],
         &["--until", "goodput_bps=2%"],
     );
-    wrong(&["--ablate", "path.rtt"], &["it is not a switch"]);
     assert!(!directory.path().join("runs").exists());
     let (status, _, said) = gigatcp(directory.path(), &["show", "runs"]);
     assert_eq!(status, 2);

@@ -328,7 +328,6 @@ class Sweep:
         *,
         over: list[str],
         exclude: list[str],
-        ablate: list[str],
         design: str | None,
         order: str | None,
         repeat: int | None,

@@ -72,7 +72,7 @@ impl SweepReport<'_> {
              <section id=\"table\"><h2>Tables</h2><pre>{}</pre></section>\n\
              <section id=\"provenance\"><h2>Where it came from</h2><p><code>{}</code></p>\n\
              <p><code>{} N</code> runs cell N with the seed of its first repetition and makes its \
-             page; <code>--repetition K</code> runs another one.</p></section>\n</main>\n\
+             page.</p></section>\n</main>\n\
              <script type=\"application/json\" id=\"data\">{{}}</script>\n\
              <script>\n\"use strict\";\n",
             html(one),

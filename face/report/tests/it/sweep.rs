@@ -125,11 +125,10 @@ fn failures_and_missing_runs_are_said_and_effects_are_not_made_up() {
 }
 
 #[test]
-fn rows_pool_the_axes_that_are_not_in_the_table() {
+fn rows_of_one_axis_leave_the_other_to_the_columns() {
     let grid = grid();
     let view = View {
         rows: vec![1],
-        columns: Some(0),
         ..View::default()
     };
     let text = report(&grid).text(&view);
@@ -137,12 +136,6 @@ fn rows_pool_the_axes_that_are_not_in_the_table() {
         text.contains("flow.congestion_control         10 ms"),
         "{text}"
     );
-    let only = View {
-        rows: vec![1],
-        columns: Some(1),
-        ..View::default()
-    };
-    assert!(report(&grid).text(&only).contains("68.17"));
 }
 
 #[test]

@@ -816,7 +816,6 @@ fn links_that_change_in_no_way_that_can_be_are_refused() {
     assert_link("delay_schedule = \"every 5 s\"", "every 5 s", "no moment");
     assert_link("jitter = \"normal\"", "normal", "no time");
     assert_link("loss_burst = \"0.01\"", "0.01", "no colon");
-    assert_link("loss_gemodel = \"0.1 2\"", "2", "not a probability");
     assert_link("shaper = \"80 Mbit/s\"", "shaper", "does nothing without");
     assert_link("aggregate = 64", "aggregate", "does nothing without");
     assert_link("corrupt = 2", "2", "not within 0 and 1");
@@ -838,40 +837,6 @@ fn links_that_change_in_no_way_that_can_be_are_refused() {
     let (unrated, _) =
         only("[[path.forward]]\nrate_schedule = \"5 s: 1 Mbit/s\"\n[[path.reverse]]");
     assert!(unrated.message.contains("needs a `rate`"), "{unrated:#?}");
-}
-
-#[test]
-fn a_policer_with_two_rates_needs_both_and_the_peak_above() {
-    let policed = |more: &str| {
-        format!(
-            "[[path.forward]]\nrate = \"1 Gbit/s\"\npolicer = \"80 Mbit/s\"\n\
-             policer_burst = \"64 KiB\"\n{more}\n[[path.reverse]]"
-        )
-    };
-    let assert_policed = |more: &str, place: &str, part: &str| {
-        let (found, at) = only(&policed(more));
-        assert!(found.message.contains(part), "{found:#?}");
-        assert_eq!(at, place);
-    };
-    assert_policed(
-        "policer_peak = \"1 Gbit/s\"",
-        "policer_peak",
-        "without `policer_peak_burst`",
-    );
-    assert_policed(
-        "policer_yellow = \"mark\"",
-        "policer_yellow",
-        "without `policer_peak`",
-    );
-    let peak = "policer_peak_burst = \"64 KiB\"\npolicer_peak";
-    let below = format!("{peak} = \"70 Mbit/s\"");
-    assert_policed(&below, "\"70 Mbit/s\"", "below the committed rate");
-    let unknown = format!("{peak} = \"90 Mbit/s\"\npolicer_yellow = \"pas\"");
-    assert_policed(&unknown, "\"pas\"", "no action `pas`");
-    let alone = "[[path.forward]]\npolicer_peak_burst = \"64 KiB\"\n[[path.reverse]]";
-    let (found, at) = only(alone);
-    assert!(found.message.contains("without `policer`"), "{found:#?}");
-    assert_eq!(at, "policer_peak_burst");
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn watch(arguments: JsonObject, _: &Root) -> Result<Call, String> {
             "`seconds` is {interval}; nothing was watched; hint: 1 to 30"
         ));
     }
-    let mut call = Call::new(&["watch", "--count=2", "--lines=12"], without_first_sample);
+    let mut call = Call::new(&["watch", "--count=2"], without_first_sample);
     call.option("interval", Some(format!("{interval} s")));
     let filters = [
         address.map(|address| format!("host {address}")),

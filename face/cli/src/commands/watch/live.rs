@@ -23,7 +23,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::values;
 
-/// Default maximum number of connections listed.
+/// Maximum number of connections listed; the others are counted.
 const LINES: usize = 20;
 
 /// Maximum number of connections in the summary.
@@ -128,7 +128,6 @@ fn list(
     if is_silent && metrics.is_none() {
         watch = watch.with_slices(0);
     }
-    let shown = arguments.lines.unwrap_or(LINES);
     let mut is_first = true;
     while let Some(at) = schedule.next(interrupt.stop()) {
         watch.sample(at).map_err(|error| cannot(&error))?;
@@ -154,7 +153,7 @@ fn list(
             output::print(&json::lines(&all))?;
         } else if !is_silent {
             let width = output::columns();
-            output::print(&table::snapshot(&all, shown, refreshes, width))?;
+            output::print(&table::snapshot(&all, LINES, refreshes, width))?;
             if let Some(recording) = recording.as_ref().filter(|_| refreshes) {
                 output::print_lines(&recording.line())?;
             }
