@@ -313,7 +313,12 @@ impl CounterAccount {
         let rtt = self.min_rtt.unwrap_or_default();
         let took = Duration::from_secs_f64(m.time);
         let is_clean = m.retransmitted == 0 && m.delivered > 0 && self.is_coarse();
-        if is_clean && takes_slow_start(m.delivered, smss.as_u64(), rtt, took) {
+        // What an initial window carries (RFC 6928) takes one RTT, whatever that is.
+        let fits_initial_window =
+            m.delivered <= 10 * smss.as_u64() && took <= Duration::from_secs(1);
+        let is_short = takes_slow_start(m.delivered, smss.as_u64(), rtt, took)
+            || rtt.is_zero() && fits_initial_window;
+        if is_clean && is_short {
             Outcome::SlowStart
         } else {
             Outcome::Limited

@@ -72,8 +72,12 @@ pub(super) fn join(statements: &mut [Statement]) {
             part.notes.push(JOINED.to_owned());
         }
     }
-    let left = sockets.into_values().flatten();
-    left.for_each(|listed| parts[listed.part].connections.push(listed.connection));
+    for mut listed in sockets.into_values() {
+        joined.extend(join_ends(&mut listed));
+        for listed in listed {
+            parts[listed.part].connections.push(listed.connection);
+        }
+    }
     for part in joined {
         let part = &mut *parts[part];
         let connections = part.connections.iter();
@@ -85,6 +89,22 @@ pub(super) fn join(statements: &mut [Statement]) {
         };
         part.notes.retain(is_listed);
     }
+}
+
+/// Joins what `ss` says at both ends of a connection, in two texts; returns the part of the receiver.
+fn join_ends(listed: &mut Vec<Listed>) -> Option<usize> {
+    let is_receiver = |listed: &Listed| {
+        let steps = &listed.connection.steps;
+        steps.iter().all(|(end, _)| *end == End::Receiver)
+    };
+    let receiver = listed.iter().position(is_receiver)?;
+    if listed.len() != 2 || is_receiver(&listed[1 - receiver]) {
+        return None;
+    }
+    let Listed { part, connection } = listed.swap_remove(receiver);
+    let (_, there) = connection.steps.last()?;
+    listed[0].connection.add_receiver(there);
+    Some(part)
 }
 
 /// A connection of `ss`, and the part of a text that lists it.

@@ -540,6 +540,39 @@ fn a_socket_of_ss_whose_full_segments_are_never_acknowledged_delivered_nothing()
 }
 
 #[test]
+fn what_ss_shows_at_both_ends_in_two_texts_is_one_answer() {
+    let sender = ss(
+        "rtt:37.0/2.9 mss:1448 cwnd:119 bytes_sent:4514496 bytes_acked:4377608 data_segs_out:3183 \
+         lastsnd:4 lastrcv:5720 busy:5716ms rwnd_limited:5460ms(95.5%) unacked:18 notsent:994256 \
+         minrtt:28.5 snd_wnd:26240",
+    );
+    let receiver = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n\
+                    ESTAB 340000 0 198.51.100.2:5201 192.0.2.1:40000\n\t reno wscale:7,7 rto:232 \
+                    rtt:29.0/14.5 mss:1448 cwnd:10 bytes_acked:1 bytes_received:4377607 \
+                    data_segs_in:3100 lastsnd:7080 rcv_space:56472 rcv_ssthresh:310200\n";
+    let cause = |texts: [&str; 2]| {
+        let reports = explain(texts.map(|text| Statement::read(text).unwrap()).into());
+        let mut connections = reports.into_iter().flat_map(|report| report.connections);
+        let answer = connections.next().unwrap().diagnosis.answer();
+        assert!(connections.next().is_none());
+        (answer.cause.map(|cause| cause.id), answer.is_unsure)
+    };
+    let expected = (Some("slow-reader"), false);
+    assert_eq!(cause([&sender, receiver]), expected);
+    assert_eq!(cause([receiver, &sender]), expected);
+}
+
+#[test]
+fn a_test_of_fewer_bytes_than_an_initial_window_is_over_at_once() {
+    let text = "$ iperf3 -c 192.0.2.2 -n 7645\n\
+        [  5] local 192.0.2.1 port 49956 connected to 192.0.2.2 port 5201\n\
+        [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
+        [  5]   0.00-0.11   sec  14.1 KBytes  1.02 Mbits/sec    0   15.6 KBytes\n";
+    let report = report(text).unwrap();
+    assert_eq!(report.connections[0].diagnosis.outcome.name(), "slow-start");
+}
+
+#[test]
 fn notes_on_many_connections_that_say_the_same_are_one() {
     let run = |socket: u32| ss("rtt:8/4 mss:1448 cwnd:10").replace("40000", &socket.to_string());
     let sockets: String = (20_000..20_300).map(run).collect();
