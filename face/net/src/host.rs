@@ -69,7 +69,6 @@ pub(crate) struct Connection {
     pub(crate) has_reported: bool,
     /// Bytes read by the program.
     pub(crate) read: u64,
-    pub(crate) read_shut: bool,
     pub(crate) write_shut: bool,
     pub(crate) nodelay: bool,
     pub(crate) linger: Option<std::time::Duration>,
@@ -115,7 +114,6 @@ impl Connection {
             seems_writable: true,
             has_reported: false,
             read: 0,
-            read_shut: false,
             write_shut: false,
             nodelay: false,
             linger: None,
@@ -429,10 +427,10 @@ impl Host {
     }
 
     /// Forgets a connection whose socket is closed.
-    pub(crate) fn forget(&mut self, handle: Handle) {
-        if let Some(connection) = self.connections.remove(&handle) {
-            self.ttls.remove(&connection.tuple);
-        }
+    pub(crate) fn forget(&mut self, handle: Handle) -> Option<Connection> {
+        let connection = self.connections.remove(&handle)?;
+        self.ttls.remove(&connection.tuple);
+        Some(connection)
     }
 
     /// Ends all programs and sockets. Without `vanishes` the kernel closes connections, and peers

@@ -73,25 +73,22 @@ impl TcpListener {
             let now = world.now;
             let host = world.host_mut(self.node);
             let Some(host) = host.filter(|host| host.boot == self.boot) else {
-                return Some(Err(io::Error::new(
+                return Err(io::Error::new(
                     io::ErrorKind::NotConnected,
                     "the host of this listener has crashed",
-                )));
+                ));
             };
             let Some(handle) = host.endpoint.accept(now, self.at) else {
                 let waiting = host.listeners.entry(self.at).or_default();
-                waiting.add(waiter);
-                return None;
+                return Ok(Err(waiting.add(waiter)));
             };
             host.adopt(handle, true);
             world.flush(self.node);
-            Some(Ok(handle))
+            Ok(Ok(handle))
         });
-        let Some(accepted) = accepted else {
-            return Poll::Pending;
-        };
         let handle = match accepted {
-            Ok(handle) => handle,
+            Ok(Ok(handle)) => handle,
+            Ok(Err(_replaced)) => return Poll::Pending,
             Err(error) => return Poll::Ready(Err(error)),
         };
         let socket = Socket::new(&self.shared, self.node, self.boot, handle);
@@ -140,9 +137,7 @@ impl Awaited for TcpListener {
         self.shared.with(|world| {
             let host = world.host_mut(self.node);
             let host = host.filter(|host| host.boot == self.boot);
-            if let Some(waiting) = host.and_then(|host| host.listeners.get_mut(&self.at)) {
-                waiting.remove(key);
-            }
+            host?.listeners.get_mut(&self.at)?.remove(key)
         });
     }
 }
@@ -152,16 +147,16 @@ impl Drop for TcpListener {
         self.shared.with(|world| {
             let now = world.now;
             let host = world.host_mut(self.node);
-            if let Some(host) = host.filter(|host| host.boot == self.boot) {
-                // The kernel resets connections that were not accepted.
-                while let Some(handle) = host.endpoint.accept(now, self.at) {
-                    host.endpoint.abort(now, handle);
-                    host.endpoint.close(now, handle);
-                }
-                host.endpoint.unlisten(self.at);
-                host.listeners.remove(&self.at);
-                world.flush(self.node);
+            let host = host.filter(|host| host.boot == self.boot)?;
+            // The kernel resets connections that were not accepted.
+            while let Some(handle) = host.endpoint.accept(now, self.at) {
+                host.endpoint.abort(now, handle);
+                host.endpoint.close(now, handle);
             }
+            host.endpoint.unlisten(self.at);
+            let waiting = host.listeners.remove(&self.at);
+            world.flush(self.node);
+            waiting
         });
     }
 }
@@ -206,7 +201,9 @@ fn listen_on(
     }
     let mut transport = host.config.clone();
     adjust(&mut transport);
-    let limit = backlog.min(host.max_backlog.unwrap_or(u32::MAX)) as usize;
+    let backlog = backlog.min(host.max_backlog.unwrap_or(u32::MAX));
+    // Linux takes one more (`sk_acceptq_is_full`).
+    let limit = backlog.saturating_add(1) as usize;
     let config = ListenerConfig {
         transport,
         // Replaced by the host's.
@@ -344,7 +341,8 @@ impl TcpSocket {
         Ok(TcpStream::new(socket))
     }
 
-    /// Listens at the bound address, with at most `backlog` connections that wait to be accepted.
+    /// Listens at the bound address. As on Linux, `backlog` connections and one more can wait to be
+    /// accepted.
     ///
     /// # Errors
     /// As [`TcpListener::bind`].
@@ -356,7 +354,7 @@ impl TcpSocket {
         };
         let at = self.local.get().unwrap_or(SocketAddr::new(any, 0));
         let options = self.options.into_inner();
-        listen(at, backlog.max(1), &|config| options.adjust(config))
+        listen(at, backlog, &|config| options.adjust(config))
     }
 
     /// Address that it is bound to, or the unspecified one.

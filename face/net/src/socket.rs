@@ -9,14 +9,14 @@
 //! `AsyncRead` and `AsyncWrite` for a sign that the next would block.
 
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::endpoint::{ConnectError, Endpoint};
 use gigatcp_tcp::events::State;
-use gigatcp_tcp::{Failure, Handle, ReadError, SocketOption, TransportConfig, WriteError};
+use gigatcp_tcp::{Failure, Handle, SocketOption, TransportConfig, WriteError};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Octets, Payload};
@@ -123,15 +123,15 @@ impl Socket {
     ) -> Poll<io::Result<R>> {
         let handle = self.handle;
         let done = self.with(|endpoint, connection, now| {
-            let done = act(endpoint, connection, now)?;
-            if done.is_none() {
-                connection.wait(endpoint, handle, side, waiter);
-            }
-            Ok(done)
+            let replaced = match act(endpoint, connection, now)? {
+                Some(result) => return Ok(Ok(result)),
+                None => connection.wait(endpoint, handle, side, waiter),
+            };
+            Ok(Err(replaced))
         });
         match done {
-            Ok(Some(result)) => Poll::Ready(Ok(result)),
-            Ok(None) => Poll::Pending,
+            Ok(Ok(result)) => Poll::Ready(Ok(result)),
+            Ok(Err(_replaced)) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
     }
@@ -189,17 +189,17 @@ impl Socket {
     ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
         self.poll(Side::Read, waiter, |endpoint, connection, _| {
-            let pieces = endpoint.connection(handle).ok_or_else(crashed)?.peek();
+            let engine = endpoint.connection(handle).ok_or_else(crashed)?;
+            if engine.readable() == 0 {
+                return nothing_to_read(endpoint, connection, handle);
+            }
             let mut filled = 0;
-            for octets in pieces.flat_map(Octets::pieces) {
+            for octets in engine.peek().flat_map(Octets::pieces) {
                 let len = octets.len().min(buffer.len() - filled);
                 buffer[filled..filled + len].copy_from_slice(&octets[..len]);
                 filled += len;
             }
-            if filled > 0 || buffer.is_empty() {
-                return Ok(Some(filled));
-            }
-            nothing_to_read(endpoint, connection, handle)
+            Ok(Some(filled))
         })
     }
 
@@ -227,20 +227,26 @@ impl Socket {
         })
     }
 
-    /// Waits until a read or a write seems not to block. The value is whether that direction is over.
+    /// Waits until a read or a write seems not to block. The value is whether that direction is over,
+    /// as `poll(2)` reports it: reading with the peer's FIN, writing once both directions are.
     pub(crate) fn poll_ready(&self, side: Side, waiter: Waiter<'_>) -> Poll<io::Result<bool>> {
         let handle = self.handle;
         self.poll(side, waiter, |endpoint, connection, _| {
             let Some(engine) = endpoint.connection(handle) else {
                 return Err(crashed());
             };
-            let is_over = match side {
-                Side::Read => connection.read_shut || engine.is_finished_reading(),
-                Side::Write => connection.write_shut,
-            } || engine.failure().is_some();
-            let is_ready = match side {
-                Side::Read => connection.seems_readable || engine.readable() > 0,
-                Side::Write => engine.established_at().is_some() && connection.is_writable(engine),
+            let has_failed = engine.failure().is_some();
+            let is_read_over = has_failed || connection.has_peer_closed(engine);
+            let (is_over, is_ready) = match side {
+                Side::Read => (
+                    is_read_over,
+                    connection.seems_readable || engine.readable() > 0,
+                ),
+                Side::Write => (
+                    has_failed || connection.write_shut && is_read_over,
+                    connection.write_shut
+                        || engine.established_at().is_some() && connection.is_writable(engine),
+                ),
             };
             Ok((is_over || is_ready).then_some(is_over))
         })
@@ -254,25 +260,17 @@ impl Socket {
         })
     }
 
-    /// Shuts a direction, or both (`shutdown(2)`).
-    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+    /// Ends the direction of this end (`shutdown(2)` with `SHUT_WR`). If the connection is over, that
+    /// does nothing, as in tokio.
+    pub(crate) fn shutdown(&self) -> io::Result<()> {
         let handle = self.handle;
-        let (read, write) = match how {
-            Shutdown::Read => (true, false),
-            Shutdown::Write => (false, true),
-            Shutdown::Both => (true, true),
-        };
         let waiting = self.with(|endpoint, connection, now| {
             let engine = endpoint.connection(handle).ok_or_else(crashed)?;
             if engine.failure().is_some() || engine.state() == State::Closed {
-                return Err(io::ErrorKind::NotConnected.into());
+                return Ok(Vec::new());
             }
-            connection.read_shut |= read;
             let mut waiting = Vec::new();
-            if read {
-                connection.readers.wake_into(&mut waiting);
-            }
-            if write && !connection.write_shut {
+            if !connection.write_shut {
                 connection.write_shut = true;
                 endpoint.shutdown(now, handle);
                 connection.writers.wake_into(&mut waiting);
@@ -337,10 +335,9 @@ impl Socket {
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
         let handle = self.handle;
         self.with(|endpoint, connection, _| {
-            let engine = endpoint.connection(handle);
-            let failure = engine.and_then(|engine| engine.failure());
-            let is_new = !std::mem::replace(&mut connection.has_reported, failure.is_some());
-            Ok(failure.filter(|_| is_new).map(failed))
+            let engine = endpoint.connection(handle).ok_or_else(crashed)?;
+            let failure = engine.failure().filter(|_| connection.reports());
+            Ok(failure.map(|failure| connection.error(engine, failure)))
         })
     }
 
@@ -357,12 +354,13 @@ impl Socket {
         Ok((tuple.local_address(), tuple.local_port).into())
     }
 
-    /// The peer's address; none after the end of the connection (`getpeername(2)`).
+    /// The peer's address; none after the end of the connection (`getpeername(2)`). To Linux, a socket
+    /// in TIME-WAIT is closed.
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
         let handle = self.handle;
         self.with(|endpoint, connection, _| {
-            let engine = endpoint.connection(handle);
-            if engine.is_none_or(|engine| engine.state() == State::Closed) {
+            let engine = endpoint.connection(handle).ok_or_else(crashed)?;
+            if matches!(engine.state(), State::Closed | State::TimeWait) {
                 return Err(io::ErrorKind::NotConnected.into());
             }
             let tuple = connection.tuple;
@@ -376,11 +374,8 @@ impl Awaited for Socket {
         self.shared.with(|world| {
             let host = world.host_mut(self.node);
             let host = host.filter(|host| host.boot == self.boot);
-            let connection = host.and_then(|host| host.connections.get_mut(&self.handle));
-            if let Some(connection) = connection {
-                connection.readers.remove(key);
-                connection.writers.remove(key);
-            }
+            let connection = host?.connections.get_mut(&self.handle)?;
+            Some([&mut connection.readers, &mut connection.writers].map(|side| side.remove(key)))
         });
     }
 }
@@ -390,34 +385,39 @@ impl Drop for Socket {
         let (node, boot, handle) = (self.node, self.boot, self.handle);
         self.shared.with(|world| {
             let now = world.now;
-            if let Some(host) = world.host_mut(node).filter(|host| host.boot == boot) {
-                let connection = host.connections.get(&handle);
-                let linger = connection.and_then(|connection| connection.linger);
-                if linger.is_some_and(|linger| linger.is_zero()) {
-                    host.endpoint.abort(now, handle);
-                }
-                host.endpoint.close(now, handle);
-                host.forget(handle);
-                world.flush(node);
+            let host = world.host_mut(node).filter(|host| host.boot == boot)?;
+            let connection = host.forget(handle);
+            let linger = connection.as_ref().and_then(|connection| connection.linger);
+            if linger.is_some_and(|linger| linger.is_zero()) {
+                host.endpoint.abort(now, handle);
             }
+            host.endpoint.close(now, handle);
+            world.flush(node);
+            connection
         });
     }
 }
 
 impl Connection {
-    /// Records a waiting task.
-    fn wait(&mut self, endpoint: &mut Engine, handle: Handle, side: Side, waiter: Waiter<'_>) {
+    /// Records a waiting task. The waker is one that it replaces.
+    fn wait(
+        &mut self,
+        endpoint: &mut Engine,
+        handle: Handle,
+        side: Side,
+        waiter: Waiter<'_>,
+    ) -> Option<Waker> {
         match side {
             Side::Read => {
-                self.readers.add(waiter);
                 endpoint.await_readable(handle);
+                self.readers.add(waiter)
             }
             Side::Write => {
-                self.writers.add(waiter);
                 let engine = endpoint.connection(handle);
                 if engine.is_some_and(|engine| engine.established_at().is_some()) {
                     endpoint.await_writable(handle);
                 }
+                self.writers.add(waiter)
             }
         }
     }
@@ -432,6 +432,15 @@ impl Connection {
     fn has_peer_closed(&self, engine: &gigatcp_tcp::Connection<Octets>) -> bool {
         // The SYN is at offset 0.
         engine.info().rcv_nxt > 1 + self.read + engine.readable()
+    }
+
+    /// The error of a failed connection. A reset after the peer's FIN is a broken pipe.
+    fn error(&self, engine: &gigatcp_tcp::Connection<Octets>, failure: Failure) -> io::Error {
+        if failure == Failure::Reset && self.has_peer_closed(engine) {
+            io::ErrorKind::BrokenPipe.into()
+        } else {
+            failed(failure)
+        }
     }
 
     /// Whether this call reports the failure.
@@ -508,27 +517,18 @@ fn read(
     max: usize,
     mut put: impl FnMut(&[u8]),
 ) -> io::Result<Option<usize>> {
-    if max == 0 {
-        return Ok(Some(0));
-    }
-    if connection.read_shut {
+    let engine = endpoint.connection(handle).ok_or_else(crashed)?;
+    if engine.readable() == 0 {
         return nothing_to_read(endpoint, connection, handle);
     }
     let mut filled = 0;
-    while filled < max {
-        match endpoint.read(now, handle, max - filled) {
-            Ok(Some(piece)) => {
-                for octets in piece.pieces() {
-                    put(octets);
-                    filled += octets.len();
-                }
-                connection.read += piece.len() as u64;
-            }
-            Ok(None) | Err(ReadError::Empty | ReadError::Failed(_)) if filled > 0 => break,
-            Ok(None) => return Ok(Some(0)),
-            Err(_) => return nothing_to_read(endpoint, connection, handle),
-        }
+    while filled < max
+        && let Ok(Some(piece)) = endpoint.read(now, handle, max - filled)
+    {
+        piece.pieces().for_each(&mut put);
+        filled += piece.len();
     }
+    connection.read += filled as u64;
     Ok(Some(filled))
 }
 
@@ -539,11 +539,10 @@ fn nothing_to_read(
     handle: Handle,
 ) -> io::Result<Option<usize>> {
     let engine = endpoint.connection(handle).ok_or_else(crashed)?;
-    let is_over = connection.read_shut
-        || match engine.failure() {
-            Some(_) => connection.has_peer_closed(engine),
-            None => engine.is_finished_reading(),
-        };
+    let is_over = match engine.failure() {
+        Some(_) => connection.has_peer_closed(engine),
+        None => engine.is_finished_reading(),
+    };
     connection.seems_readable = false;
     match engine.failure() {
         _ if is_over => Ok(Some(0)),
@@ -562,10 +561,8 @@ fn write(
 ) -> io::Result<Option<usize>> {
     let engine = endpoint.connection(handle).ok_or_else(crashed)?;
     if let Some(failure) = engine.failure() {
-        let is_after_fin = failure == Failure::Reset && connection.has_peer_closed(engine);
-        let is_first = connection.reports();
-        return Err(if is_first && !is_after_fin {
-            failed(failure)
+        return Err(if connection.reports() {
+            connection.error(engine, failure)
         } else {
             io::ErrorKind::BrokenPipe.into()
         });

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -95,7 +95,7 @@ impl Drop for OwnedWriteHalf {
     fn drop(&mut self) {
         if self.shuts_on_drop {
             // A connection that is over is shut in both directions.
-            let _ = self.stream.shutdown_std(Shutdown::Write);
+            let _ = self.stream.socket.shutdown();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! [`TcpStream`]: the interface of `tokio::net::TcpStream`, on the simulated network.
 
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -117,11 +117,6 @@ impl TcpStream {
         Poll::Ready(Ok(filled))
     }
 
-    /// Shuts a direction, or both.
-    pub(crate) fn shutdown_std(&self, how: Shutdown) -> io::Result<()> {
-        self.socket.shutdown(how)
-    }
-
     /// Waits until one of the chosen operations would not block.
     ///
     /// # Errors
@@ -188,10 +183,14 @@ impl TcpStream {
     /// # Errors
     /// `WouldBlock`, or as a read.
     pub fn try_read_vectored(&self, buffers: &mut [io::IoSliceMut<'_>]) -> io::Result<usize> {
-        match buffers.iter_mut().find(|buffer| !buffer.is_empty()) {
-            Some(first) => self.try_read(first),
-            None => self.try_read(&mut []),
-        }
+        let len = buffers.iter().map(|buffer| buffer.len()).sum();
+        let mut places = buffers.iter_mut().flat_map(|buffer| buffer.iter_mut());
+        self.socket.try_read(len, |octets| {
+            // A piece that ends takes no place.
+            for (octet, place) in octets.iter().zip(places.by_ref()) {
+                *place = *octet;
+            }
+        })
     }
 
     /// Reads without waiting, and appends to a buffer.
@@ -387,7 +386,7 @@ pub(crate) fn poll_write(
 
 /// A shutdown of a connection that is over is none: tokio's users call it at the end.
 pub(crate) fn poll_shutdown(socket: &Socket) -> Poll<io::Result<()>> {
-    Poll::Ready(socket.shutdown(Shutdown::Write))
+    Poll::Ready(socket.shutdown())
 }
 
 impl AsyncRead for TcpStream {

@@ -294,14 +294,11 @@ impl UdpSocket {
             }
             let taken = take(socket);
             socket.seems_readable = taken.is_some();
-            if taken.is_none() {
-                socket.readers.add(waiter);
-            }
-            Ok(taken)
+            Ok(taken.ok_or_else(|| socket.readers.add(waiter)))
         });
         match taken {
-            Ok(Some(taken)) => Poll::Ready(Ok(taken)),
-            Ok(None) => Poll::Pending,
+            Ok(Ok(taken)) => Poll::Ready(Ok(taken)),
+            Ok(Err(_replaced)) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
     }
@@ -571,15 +568,12 @@ impl UdpSocket {
 
     fn readable_or_wait(&self, waiter: Waiter<'_>) -> Poll<io::Result<()>> {
         let is_ready = self.socket(|socket| {
-            let is_ready = socket.is_ready();
-            if !is_ready {
-                socket.readers.add(waiter);
-            }
-            Ok(is_ready)
+            let is_ready = socket.is_ready().then_some(());
+            Ok(is_ready.ok_or_else(|| socket.readers.add(waiter)))
         });
         match is_ready {
-            Ok(true) => Poll::Ready(Ok(())),
-            Ok(false) => Poll::Pending,
+            Ok(Ok(())) => Poll::Ready(Ok(())),
+            Ok(Err(_replaced)) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
     }
@@ -675,10 +669,7 @@ impl UdpSocket {
 impl Awaited for UdpSocket {
     fn forget(&self, key: u64) {
         // The socket of a crashed host has no waiting tasks.
-        let _ = self.socket(|socket| {
-            socket.readers.remove(key);
-            Ok(())
-        });
+        let _ = self.socket(|socket| Ok(socket.readers.remove(key)));
     }
 }
 
@@ -686,9 +677,8 @@ impl Drop for UdpSocket {
     fn drop(&mut self) {
         self.shared.with(|world| {
             let host = world.host_mut(self.node);
-            if let Some(host) = host.filter(|host| host.boot == self.boot) {
-                host.datagrams.remove(&self.at);
-            }
+            let host = host.filter(|host| host.boot == self.boot);
+            host?.datagrams.remove(&self.at)
         });
     }
 }

@@ -3,6 +3,9 @@
 //! A future of an async function has a key. It is woken whatever other futures wait, and if it is
 //! dropped, its waker goes: waits that were given up leave nothing behind. Callers of `poll_`
 //! functions share a key for each direction, so that the last one is woken, as in tokio.
+//!
+//! Wakers leave the network before they are dropped: a task may end with its waker, and drop a
+//! socket, which needs the network's lock.
 
 use std::future::poll_fn;
 use std::io;
@@ -28,18 +31,24 @@ impl<'a> Waiter<'a> {
 }
 
 impl Waiting {
-    /// Adds a future, or replaces its waker.
-    pub(crate) fn add(&mut self, waiter: Waiter<'_>) {
-        let known = self.0.iter_mut().find(|(key, _)| *key == waiter.key);
-        match known {
-            Some((_, waker)) => waker.clone_from(waiter.waker),
-            None => self.0.push((waiter.key, waiter.waker.clone())),
+    /// Adds a future. If it waits already, its earlier waker is replaced.
+    #[must_use = "dropped without the lock"]
+    pub(crate) fn add(&mut self, waiter: Waiter<'_>) -> Option<Waker> {
+        let waker = waiter.waker.clone();
+        match self.0.iter_mut().find(|(key, _)| *key == waiter.key) {
+            Some((_, earlier)) => Some(std::mem::replace(earlier, waker)),
+            None => {
+                self.0.push((waiter.key, waker));
+                None
+            }
         }
     }
 
     /// Removes a future that was dropped.
-    pub(crate) fn remove(&mut self, key: u64) {
-        self.0.retain(|(known, _)| *known != key);
+    #[must_use = "dropped without the lock"]
+    pub(crate) fn remove(&mut self, key: u64) -> Option<Waker> {
+        let place = self.0.iter().position(|(known, _)| *known == key)?;
+        Some(self.0.remove(place).1)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, UdpSocket, lookup_host, run};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, ReadBuf};
 use tokio::time::{sleep, timeout};
 
 /// How futures are dropped: at which poll, and how often before one may finish.
@@ -381,6 +381,61 @@ fn dropped_futures_leave_no_waker_and_take_no_other() {
         sleep(Duration::from_secs(1)).await;
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
         assert!(kept.poll(&mut context).is_ready());
+    });
+}
+
+/// A waker whose task owns a socket.
+struct Owner(#[allow(dead_code)] TcpStream);
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn socket_that_ends_with_a_waker_does_not_block() {
+    run(1, async {
+        let listener = TcpListener::bind("127.0.0.1:80").await.unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:9").await.unwrap();
+        let near = TcpStream::connect("127.0.0.1:80").await.unwrap();
+        let (far, _) = listener.accept().await.unwrap();
+        assert!(far.try_read(&mut [0; 9]).is_err());
+        let owner = async || {
+            let stream = TcpStream::connect("127.0.0.1:80").await.unwrap();
+            listener.accept().await.unwrap();
+            Waker::from(Arc::new(Owner(stream)))
+        };
+        let calls: [&dyn Fn(&mut Context<'_>) -> bool; 5] = [
+            &|context| far.poll_read_ready(context).is_pending(),
+            &|context| {
+                let peeked = far.poll_peek(context, &mut ReadBuf::new(&mut [0; 9]));
+                peeked.is_pending()
+            },
+            &|context| listener.poll_accept(context).is_pending(),
+            &|context| udp.poll_recv_ready(context).is_pending(),
+            &|context| {
+                let received = udp.poll_recv_from(context, &mut ReadBuf::new(&mut [0; 9]));
+                received.is_pending()
+            },
+        ];
+        for call in calls {
+            for _ in 0..2 {
+                let waker = owner().await;
+                assert!(call(&mut Context::from_waker(&waker)));
+            }
+        }
+        let waker = owner().await;
+        {
+            let mut ready = pin!(far.readable());
+            assert!(
+                ready
+                    .as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+            drop(waker);
+        }
+        drop((far, listener, udp));
+        drop(near);
     });
 }
 

@@ -78,6 +78,20 @@ fn write_to_a_closed_peer_succeeds_once_and_is_then_a_broken_pipe() {
 }
 
 #[test]
+fn error_taken_after_fin_and_reset_is_a_broken_pipe() {
+    run(1, async {
+        let (mut near, far) = pair().await;
+        drop(far);
+        sleep(Duration::from_millis(5)).await;
+        near.write_all(b"lost").await.unwrap();
+        sleep(Duration::from_millis(5)).await;
+        let error = near.take_error().unwrap().unwrap();
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        assert!(near.take_error().unwrap().is_none());
+    });
+}
+
+#[test]
 fn drop_with_unread_data_resets_the_peer() {
     run(1, async {
         let (mut near, far) = pair().await;
@@ -196,14 +210,13 @@ fn host_without_a_link_is_unreachable() {
 }
 
 #[test]
-fn shutdown_of_a_finished_connection_is_not_connected() {
+fn shutdown_of_a_finished_connection_does_nothing() {
     run(1, async {
         let (mut near, far) = pair().await;
         far.set_zero_linger().unwrap();
         drop(far);
         sleep(Duration::from_millis(5)).await;
-        let error = near.shutdown().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotConnected);
+        near.shutdown().await.unwrap();
         let failure = near.take_error().unwrap().unwrap();
         assert_eq!(failure.kind(), ErrorKind::ConnectionReset);
         assert!(near.take_error().unwrap().is_none());
@@ -241,14 +254,15 @@ fn backlog_that_is_full_makes_connects_wait_and_time_out() {
         let listener = socket.listen(2).unwrap();
         let at = listener.local_addr().unwrap();
         let mut held = Vec::new();
-        for _ in 0..2 {
+        // Two, and one more as on Linux.
+        for _ in 0..3 {
             held.push(TcpStream::connect(at).await.unwrap());
         }
         // SYNs are dropped while the queue is full, and retransmitted after a second.
         let late = tokio::spawn(TcpStream::connect(at));
         sleep(Duration::from_millis(500)).await;
         assert!(!late.is_finished());
-        for _ in 0..2 {
+        for _ in 0..3 {
             listener.accept().await.unwrap();
         }
         let start = Instant::now();

@@ -212,6 +212,7 @@ fn drain(stream: &TcpStream) -> usize {
     let mut read = 0;
     loop {
         match stream.try_read(&mut [0; 100_000]) {
+            Ok(0) => return read,
             Ok(len) => read += len,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);
@@ -322,5 +323,97 @@ fn task_that_only_yields_lets_packets_and_timers_come() {
             yield_now().await;
         }
         reader.await.unwrap();
+    });
+}
+
+#[test]
+fn read_into_no_space_waits_and_takes_nothing() {
+    run(1, async {
+        let (mut near, mut far) = pair().await;
+        assert!(!is_ready(far.read(&mut [])).await);
+        assert!(!is_ready(far.peek(&mut [])).await);
+        assert!(far.try_read(&mut []).is_err());
+        near.write_all(b"ping").await.unwrap();
+        assert_eq!(far.read(&mut []).await.unwrap(), 0);
+        assert_eq!(far.peek(&mut []).await.unwrap(), 0);
+        assert_eq!(far.try_read(&mut []).unwrap(), 0);
+        assert_eq!(drain(&far), 4);
+        near.shutdown().await.unwrap();
+        assert_eq!(far.read(&mut []).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn vectored_read_fills_one_buffer_after_the_other() {
+    run(1, async {
+        let (mut near, far) = pair().await;
+        near.write_all(b"ab").await.unwrap();
+        near.write_all(b"cde").await.unwrap();
+        sleep(Duration::from_millis(5)).await;
+        let (mut none, mut first, mut second) = ([], [0; 3], [0; 9]);
+        let mut buffers = [&mut none[..], &mut first[..], &mut second[..]].map(io::IoSliceMut::new);
+        assert_eq!(far.try_read_vectored(&mut buffers).unwrap(), 5);
+        assert_eq!((&first, &second[..3]), (b"abc", &b"de\0"[..]));
+    });
+}
+
+#[test]
+fn readiness_tells_of_the_fin_before_its_data_are_read() {
+    run(1, async {
+        let (mut near, mut far) = pair().await;
+        near.write_all(b"last").await.unwrap();
+        near.shutdown().await.unwrap();
+        // The other direction is open: writing is over with both.
+        let ready = near.ready(Interest::WRITABLE).await.unwrap();
+        assert!(ready.is_writable() && !ready.is_write_closed());
+        sleep(Duration::from_millis(5)).await;
+        let ready = far.ready(Interest::READABLE).await.unwrap();
+        assert!(ready.is_read_closed());
+        assert_eq!(drain(&far), 4);
+        far.shutdown().await.unwrap();
+        sleep(Duration::from_millis(5)).await;
+        for end in [&mut near, &mut far] {
+            let ready = end.ready(Interest::WRITABLE).await.unwrap();
+            assert!(ready.is_write_closed());
+            // In TIME-WAIT, and closed.
+            assert_eq!(end.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
+        }
+    });
+}
+
+#[test]
+fn two_hosts_that_connect_to_each_other_both_succeed() {
+    let net = Net::new(1);
+    net.link("left", "right", "rate=10Mbit/s rtt=20ms");
+    for (name, peer) in [("left", "right"), ("right", "left")] {
+        net.client(name, move |host| async move {
+            let socket = TcpSocket::new_v4()?;
+            socket.bind((host.ip(), 5000).into())?;
+            let peer = host.net().addresses(peer)[0];
+            let mut stream = socket.connect((peer, 5000).into()).await?;
+            stream.write_all(b"hello").await?;
+            stream.shutdown().await?;
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await?;
+            assert_eq!(text, "hello");
+            io::Result::Ok(())
+        });
+    }
+    net.run().unwrap();
+}
+
+#[test]
+fn socket_that_connects_to_itself_receives_what_it_sends() {
+    run(1, async {
+        let at = "127.0.0.1:5000".parse().unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(at).unwrap();
+        let mut stream = socket.connect(at).await.unwrap();
+        assert_eq!(stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+        stream.write_all(b"hello").await.unwrap();
+        let mut text = String::new();
+        stream.shutdown().await.unwrap();
+        stream.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "hello");
     });
 }

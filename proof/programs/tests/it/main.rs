@@ -2,6 +2,7 @@
 
 mod axum;
 mod hyper;
+mod kernel;
 mod redis;
 mod rustls;
 mod tonic;
