@@ -164,7 +164,7 @@ impl Exchange {
         );
     }
 
-    /// Returns the minimum RTT from the capture point to that side and back.
+    /// Minimum RTT from the capture point to that side and back.
     fn trip_to(shown: &AnalyzedPacket<'_>, side: Side) -> Duration {
         let data = shown.connection.direction(side.other());
         data.round_trips().min().unwrap_or_default()
@@ -202,6 +202,10 @@ impl Exchange {
             turns.held += since;
             turns.held_undelayed += since;
         }
+        debug_assert!(
+            turns.held_undelayed <= turns.held,
+            "waits for ACKs that were not delayed are a part of all: {turns:?}"
+        );
     }
 
     /// Changes the turn to the other side.
@@ -251,20 +255,20 @@ impl Exchange {
 
 /// Values for causes.
 impl Exchange {
-    /// Returns the turns of that side, including the current one.
+    /// Turns of that side, including the current one.
     pub fn turns(&self, side: Side) -> Turns {
         let mut all = *self;
         all.finish_turn();
         all.turns[side as usize]
     }
 
-    /// Returns the number of responses that came after a whole request.
+    /// Number of responses that came after a whole request.
     pub const fn exchanges(&self) -> u32 {
         self.turns[Side::Server as usize].clean
     }
 
-    /// Returns the number of mixed turns, and the time before them. These began before all data of
-    /// the other side was acknowledged.
+    /// Number of mixed turns, and the time before them. These began before all data of the other
+    /// side was acknowledged.
     pub const fn mixed(&self) -> (u32, Duration) {
         (self.mixed_count, self.mixed)
     }
@@ -282,7 +286,7 @@ impl Exchange {
         client + server
     }
 
-    /// Returns the time from the first data to the last, of either side.
+    /// Time from the first data to the last, of either side.
     pub fn elapsed(&self) -> Duration {
         self.last.saturating_since(self.first)
     }
@@ -293,7 +297,7 @@ mod tests {
     use super::*;
     use crate::conversation::{Conversation, MSS};
 
-    /// Returns ten requests of 200 bytes with responses of 3000. They are captured `to_server` and
+    /// Ten requests of 200 bytes with responses of 3000. They are captured `to_server` and
     /// `to_client` from them, in us. Think time is 20 ms on the server, 300 ms on the client.
     fn ten_exchanges(to_server: u64, to_client: u64) -> Exchange {
         let mut all = Conversation::opened(to_server, to_client);

@@ -300,6 +300,11 @@ fn held(m: &Measures<'_>) -> f64 {
     if m.exchange.exchanges() < 2 || held < think {
         return 0.0;
     }
+    debug_assert!(
+        held <= m.exchange.elapsed(),
+        "small rests wait while the exchange goes on: {held} of {}",
+        m.exchange.elapsed()
+    );
     ratio(held.as_secs_f64(), m.exchange.elapsed().as_secs_f64())
 }
 

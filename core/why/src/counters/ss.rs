@@ -234,6 +234,11 @@ impl Runs<'_> {
         self.ends.insert(ends);
         if let Some(run) = self.all.last_mut() {
             run.sockets.push(socket);
+            debug_assert_eq!(
+                run.sockets.len(),
+                self.ends.len(),
+                "a run lists each connection once"
+            );
         }
     }
 }
@@ -484,7 +489,7 @@ impl Socket {
     }
 }
 
-/// Returns the bytes per second of a rate as `ss` prints it: `6530715bps`, `6.5Mbps`.
+/// Bytes per second of a rate as `ss` prints it: `6530715bps`, `6.5Mbps`.
 fn rate(text: &str) -> Option<f64> {
     let number = text.strip_suffix("bps")?;
     let (number, factor) = match number.char_indices().last()? {
