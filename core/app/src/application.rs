@@ -22,13 +22,12 @@ pub enum Role {
 /// and a write may be followed by more to write. `poll_*` functions change nothing. They may be
 /// called for a time in the near future; they then answer from the current state.
 pub trait Application: Debug + Send {
-    /// Returns the number of its sockets.
     fn sockets(&self) -> u32 {
         1
     }
 
-    /// Returns whether it ever writes. For one that does not, a host polls only reads, and the
-    /// close once the peer has closed.
+    /// Whether it ever writes. For one that does not, a host polls only reads, and the close once
+    /// the peer has closed.
     fn writes(&self) -> bool {
         true
     }
@@ -51,29 +50,29 @@ pub trait Application: Debug + Send {
     /// Processes the expiry of [`Application::poll_timeout`].
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Returns when [`Application::handle_timeout`] is to be called.
+    /// When [`Application::handle_timeout`] is to be called.
     fn poll_timeout(&self) -> Instant {
         Instant::FAR_FUTURE
     }
 
-    /// Returns the octets it would write at `now` into unlimited space.
+    /// Octets it would write at `now` into unlimited space.
     fn poll_write(&self, _now: Instant, _socket: u32) -> u64 {
         0
     }
 
-    /// Returns the octets it would read at `now` in one call, if available.
+    /// Octets it would read at `now` in one call, if available.
     fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
         u64::MAX
     }
 
-    /// Returns whether it closes the connection at `now`: it writes nothing more.
+    /// Whether it closes the connection at `now`: it writes nothing more.
     fn poll_close(&self, now: Instant, socket: u32) -> bool;
 
-    /// Returns the time in which it left data unread by its own choice.
+    /// Time in which it left data unread by its own choice.
     fn paused(&self, _now: Instant) -> Duration {
         Duration::ZERO
     }
 
-    /// Returns the results up to `now`.
+    /// Results up to `now`.
     fn report(&self, now: Instant) -> Report;
 }

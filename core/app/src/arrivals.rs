@@ -99,8 +99,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Returns an unlimited sequence of flows with these distributions (times in seconds, sizes in
-    /// bytes).
+    /// An unlimited sequence of flows with these distributions (times in seconds, sizes in bytes).
     pub fn new(every: Law, sizes: Law, seed: u64, name: &str) -> Self {
         let draws = |law, purpose| Draws::new(law, Stream::new(seed, name, purpose));
         Self {
@@ -139,12 +138,12 @@ impl Arrivals {
         }
     }
 
-    /// Returns the mean time between flows of these sizes that load a link, equation (1).
+    /// Mean time between flows of these sizes that load a link, equation (1).
     pub fn time_for_load(load: f64, rate: Rate, sizes: Law) -> Duration {
         Duration::from_secs_f64(8.0 * sizes.mean() / (load * rate.as_bps() as f64))
     }
 
-    /// Returns whether their number or duration is limited.
+    /// Whether their number or duration is limited.
     pub fn is_finite(&self) -> bool {
         self.left != u64::MAX || self.until != Instant::FAR_FUTURE
     }

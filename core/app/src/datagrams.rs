@@ -109,7 +109,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Returns a source that has not started.
+    /// A source that has not started.
     pub fn new(config: SourceConfig) -> Self {
         Self {
             config: SourceConfig {
@@ -146,12 +146,12 @@ impl Source {
         self.end_at(now);
     }
 
-    /// Returns the due time of the next datagram.
+    /// Due time of the next datagram.
     pub fn poll_timeout(&self) -> Instant {
         self.next_at
     }
 
-    /// Returns the datagram due at `now`. The host sends it immediately, or polls later.
+    /// Datagram due at `now`. The host sends it immediately, or polls later.
     pub fn poll_send(&mut self, now: Instant) -> Option<Datagram> {
         if self.next_at > now {
             return None;
@@ -166,7 +166,7 @@ impl Source {
         Some(datagram)
     }
 
-    /// Returns the due time of the datagram after one sent at `now`.
+    /// Due time of the datagram after one sent at `now`.
     fn due_after(&self, now: Instant) -> Instant {
         let burst = self.config.burst;
         if !self.sent.is_multiple_of(burst) {
@@ -195,7 +195,7 @@ impl Source {
         }
     }
 
-    /// Returns the number of datagrams sent.
+    /// Number of datagrams sent.
     pub fn sent(&self) -> u64 {
         self.sent
     }
@@ -247,7 +247,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Returns a sink that has received nothing.
+    /// A sink that has received nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -284,7 +284,7 @@ impl Sink {
         );
     }
 
-    /// Returns whether the datagram with this number has arrived.
+    /// Whether the datagram with this number has arrived.
     pub fn has(&self, seq: u64) -> bool {
         let run = self.missing.range(..=seq).next_back();
         let is_missing = run.is_some_and(|(_, (end, _))| seq < *end);
@@ -329,7 +329,7 @@ impl Sink {
         }
     }
 
-    /// Returns the counts so far.
+    /// Counts so far.
     pub fn report(&self) -> SinkReport {
         self.report
     }
@@ -353,8 +353,7 @@ mod tests {
         source
     }
 
-    /// Returns the sending times of a source polled at its due times. Nothing is sent from `from`
-    /// to `to`.
+    /// Sending times of a source polled at its due times. Nothing is sent from `from` to `to`.
     fn times(source: &mut Source, held: (u64, u64)) -> Vec<u64> {
         let mut times = Vec::new();
         while source.poll_timeout() != Instant::FAR_FUTURE {

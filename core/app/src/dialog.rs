@@ -77,13 +77,13 @@ impl Sizes {
         }
     }
 
-    /// Returns the octets of the next request and of its answer.
+    /// Octets of the next request and of its answer.
     pub(crate) fn next(&mut self) -> (u64, u64) {
         (self.request.octets(), self.answer.octets())
     }
 }
 
-/// Returns draws of a time: zero if the parameter is off.
+/// Draws of a time: zero if the parameter is off.
 pub(crate) fn times(
     build: &Build<'_>,
     mean: &Parameter,
@@ -110,7 +110,7 @@ impl End {
         }
     }
 
-    /// Returns whether a request may be sent at `at`, after `sent` of them since `from`.
+    /// Whether a request may be sent at `at`, after `sent` of them since `from`.
     pub(crate) fn allows(&self, sent: u64, from: Instant, at: Instant) -> bool {
         self.count.is_none_or(|count| sent < count) && self.span.is_none_or(|span| at < from + span)
     }

@@ -73,7 +73,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// Returns an exponential distribution if `is_exponential`, else the constant `mean`.
+    /// An exponential distribution if `is_exponential`, else the constant `mean`.
     pub const fn of_mean(mean: f64, is_exponential: bool) -> Self {
         if is_exponential {
             Self::Exponential(mean)
@@ -82,7 +82,7 @@ impl Law {
         }
     }
 
-    /// Returns the mean.
+    /// Mean.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Constant(mean) | Self::Exponential(mean) | Self::Pareto { mean, .. } => mean,
@@ -104,7 +104,7 @@ impl Law {
     }
 }
 
-/// Returns the value whose cumulative probability is `p`.
+/// Value whose cumulative probability is `p`.
 fn invert(points: &[Point], p: f64) -> f64 {
     debug_assert!(
         points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1),
@@ -126,12 +126,12 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Returns draws of `law` from `stream`.
+    /// Draws of `law` from `stream`.
     pub const fn new(law: Law, stream: Stream) -> Self {
         Self { law, stream }
     }
 
-    /// Returns the distribution.
+    /// Distribution.
     pub const fn law(&self) -> Law {
         self.law
     }

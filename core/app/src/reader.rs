@@ -66,7 +66,7 @@ pub struct Reader {
 }
 
 impl Default for Reader {
-    /// Returns 64 KiB per read, as testers use, without pause.
+    /// 64 KiB per read, as testers use, without pause.
     fn default() -> Self {
         Self {
             read_size: Bytes::new(65_536),
@@ -77,12 +77,12 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Returns whether it reads available data without delay.
+    /// Whether it reads available data without delay.
     pub const fn is_prompt(&self) -> bool {
         self.pause.is_none() && self.rate.is_none()
     }
 
-    /// Returns the application with this reading behavior.
+    /// Application with this reading behavior.
     pub fn gate(self, application: Box<dyn Application>) -> Box<dyn Application> {
         if self.is_prompt() {
             application
@@ -102,7 +102,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Returns a sink that reads `read_size` per call.
+    /// A sink that reads `read_size` per call.
     pub fn new(read_size: Bytes) -> Self {
         Self {
             read_size: read_size.as_u64().max(1),
@@ -181,7 +181,7 @@ impl Gate {
         }
     }
 
-    /// Returns the octets it would read in one call.
+    /// Octets it would read in one call.
     fn wants(&self) -> u64 {
         let size = self.reader.read_size.as_u64().max(1);
         match self.reader.pause {
@@ -248,7 +248,7 @@ pub struct Gated {
 }
 
 impl Gated {
-    /// Returns the application with the reading behavior of `reader`.
+    /// Application with the reading behavior of `reader`.
     pub fn new(reader: Reader, application: Box<dyn Application>) -> Self {
         let sockets = application.sockets();
         Self {

@@ -47,7 +47,7 @@ pub enum Make {
 }
 
 impl Make {
-    /// Returns the kind of entry, for lists.
+    /// Kind of entry, for lists.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Stream(_) => "application",
@@ -92,7 +92,7 @@ pub const REGISTRY: &[Entry] = &[
     datagrams::ENTRY,
 ];
 
-/// Returns the entry of that name.
+/// Entry of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }
@@ -107,7 +107,7 @@ pub struct AppConfig {
 }
 
 impl AppConfig {
-    /// Returns the number of connections of a flow with it.
+    /// Number of connections of a flow with it.
     pub fn connections(&self) -> u32 {
         match self.entry.name == rpc::ENTRY.name {
             true => rpc::connections(&self.settings),
@@ -115,7 +115,7 @@ impl AppConfig {
         }
     }
 
-    /// Returns whether it draws times or sizes at random.
+    /// Whether it draws times or sizes at random.
     pub fn draws(&self) -> bool {
         let is_set = |flag: &str| flag.starts_with("exponential") || flag == "poisson";
         let mut settings = self.settings.iter();
@@ -141,7 +141,7 @@ impl AppConfig {
         self
     }
 
-    /// Returns one end of its connections; `None` if it has none.
+    /// One end of its connections; `None` if it has none.
     ///
     /// `name` is the flow's, the same for both ends; `reader` is the reading behavior of this end.
     pub fn stream(
@@ -163,7 +163,7 @@ impl AppConfig {
         Some(reader.gate(make(&build, role)))
     }
 
-    /// Returns the reading behavior; `None` if it is something else.
+    /// Reading behavior; `None` if it is something else.
     pub fn reader(&self) -> Option<Reader> {
         match self.entry.make {
             Make::Reader(make) => Some(make(&self.settings)),
@@ -171,7 +171,7 @@ impl AppConfig {
         }
     }
 
-    /// Returns the arrivals; `None` if it is something else.
+    /// Arrivals; `None` if it is something else.
     pub fn arrivals(&self, seed: u64, name: &str) -> Option<Arrivals> {
         match self.entry.make {
             Make::Arrivals(make) => Some(make(&self.plain(seed, name))),
@@ -179,7 +179,7 @@ impl AppConfig {
         }
     }
 
-    /// Returns the source of datagrams; `None` if it is something else.
+    /// Source of datagrams; `None` if it is something else.
     pub fn datagrams(&self, seed: u64, name: &str) -> Option<datagrams::Source> {
         match self.entry.make {
             Make::Datagrams(make) => Some(make(&self.plain(seed, name))),

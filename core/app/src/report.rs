@@ -68,12 +68,12 @@ impl Times {
         );
     }
 
-    /// Returns the number of times.
+    /// Number of times.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns the mean; `None` if there are none.
+    /// Mean; `None` if there are none.
     pub fn mean(&self) -> Option<Duration> {
         let mean = self.sum.checked_div(self.count as u128)?;
         Some(Duration::from_nanos(
@@ -81,8 +81,8 @@ impl Times {
         ))
     }
 
-    /// Returns the `q` quantile (0.5: the median); `None` if there are none. It is the smallest
-    /// time that a share `q` of all do not exceed.
+    /// `q` quantile (0.5: the median); `None` if there are none. It is the smallest time that a
+    /// share `q` of all do not exceed.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let last = self.count.checked_sub(1)?;
         let rank = libm::ceil(q.clamp(0.0, 1.0) * self.count as f64) as usize;
@@ -94,17 +94,17 @@ impl Times {
         Some(Duration::from_nanos(*sorted.select_nth_unstable(place).1))
     }
 
-    /// Returns the median.
+    /// Median.
     pub fn median(&self) -> Option<Duration> {
         self.quantile(0.5)
     }
 
-    /// Returns the 99th percentile.
+    /// 99th percentile.
     pub fn p99(&self) -> Option<Duration> {
         self.quantile(0.99)
     }
 
-    /// Returns the maximum.
+    /// Maximum.
     pub fn max(&self) -> Option<Duration> {
         self.quantile(1.0)
     }

@@ -110,7 +110,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of timeouts between two calls at the minimum rate.
 const SLOWEST: f64 = 64.0;
 
-/// Returns the number of connections.
 pub(crate) fn connections(settings: &Settings) -> u32 {
     u32::try_from(settings.whole(&CONNECTIONS)).unwrap_or(u32::MAX)
 }
@@ -335,7 +334,7 @@ impl Client {
         }
     }
 
-    /// Returns whether no more calls are generated and all were answered.
+    /// Whether no more calls are generated and all were answered.
     fn is_done(&self) -> bool {
         self.began_at.is_some() && self.next_at.is_empty() && self.open.is_empty()
     }
@@ -447,7 +446,7 @@ mod tests {
     use super::*;
     use crate::testbed::Testbed;
 
-    /// Returns the mean time in the system, without the two one-way delays.
+    /// Mean time in the system, without the two one-way delays.
     fn mean_in_system(text: &str) -> f64 {
         let mut testbed = Testbed::new(text, Duration::from_micros(10));
         testbed.run(Duration::from_secs(1_000_000));

@@ -84,7 +84,7 @@ pub struct Supply {
     pub until: Option<Duration>,
 }
 
-/// Returns the stop condition: an amount if one is set, else a time, else none.
+/// Stop condition: an amount if one is set, else a time, else none.
 fn stop(settings: &Settings, time: &Parameter, size: Option<&Parameter>) -> Stop {
     let octets = size.and_then(|size| settings.maybe_whole(size));
     match (octets, settings.maybe_time(time)) {
@@ -123,7 +123,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Returns a writer that has not started.
+    /// A writer that has not started.
     pub fn new(stop: Stop, supply: Option<Supply>) -> Self {
         Self {
             stop,
@@ -141,8 +141,8 @@ impl Writer {
         }
     }
 
-    /// Returns octets available and not yet written. A separate function: most writers have
-    /// everything available and are polled for each packet.
+    /// Octets available and not yet written. A separate function: most writers have everything
+    /// available and are polled for each packet.
     #[inline(never)]
     fn available(&self, now: Instant) -> u64 {
         let Some(supply) = self.supply.filter(|_| !self.is_supplied(now)) else {
@@ -157,7 +157,7 @@ impl Writer {
         until.is_some_and(|until| now >= self.writes_from + until)
     }
 
-    /// Returns the number of pieces that have become available.
+    /// Number of pieces that have become available.
     fn supplies(&self, now: Instant) -> u64 {
         self.supply.map_or(0, |supply| {
             let passed = now.saturating_since(self.writes_from);
@@ -165,7 +165,7 @@ impl Writer {
         })
     }
 
-    /// Returns when more becomes available; far future if never.
+    /// When more becomes available; far future if never.
     fn next_supply(&self, now: Instant) -> Instant {
         match self.supply {
             Some(supply) if self.left(now) > 0 && !self.is_supplied(now) => {
@@ -177,7 +177,7 @@ impl Writer {
         }
     }
 
-    /// Returns the octets it still intends to write after `now`.
+    /// Octets it still intends to write after `now`.
     #[inline]
     fn left(&self, now: Instant) -> u64 {
         match self.stop {
