@@ -83,7 +83,7 @@ impl Mark {
         }
     }
 
-    /// Returns a hash of all bits. It uses the finalizer of Steele, Lea, Flood, "Fast Splittable
+    /// A hash of all bits. It uses the finalizer of Steele, Lea, Flood, "Fast Splittable
     /// Pseudorandom Number Generators" (OOPSLA 2014).
     fn hash(&self) -> u64 {
         let low = u64::from(self.seq) << 32 | u64::from(self.ack);
@@ -137,9 +137,9 @@ impl PacketTimes {
         }
     }
 
-    /// Returns the fate, on the way to `other`, of packets from `from` that passed here. They are
-    /// in order of time here, without those that passed several times. A super-segment is
-    /// represented by its first byte.
+    /// Fate, on the way to `other`, of packets from `from` that passed here. They are in order of
+    /// time here, without those that passed several times. A super-segment is represented by its
+    /// first byte.
     pub fn crossings(&self, from: Side, other: &Self) -> Vec<Crossing> {
         let zeros = self.zeros.max(other.zeros);
         let is_kept = |mark: &Mark| mark.hash().trailing_zeros() >= zeros;
@@ -351,7 +351,7 @@ fn shifted(at: Instant, by: i128) -> Instant {
     Instant::from_nanos(ns as u64)
 }
 
-/// Returns the time from `a` to `b` in nanoseconds.
+/// Time from `a` to `b` in nanoseconds.
 const fn signed(a: Instant, b: Instant) -> i64 {
     b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed()
 }
@@ -374,8 +374,8 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Returns the highest lower bound and the lowest upper bound for this drift. Both apply to the
-    /// offset at x = 0.
+    /// Highest lower bound and the lowest upper bound for this drift. Both apply to the offset at x
+    /// = 0.
     fn at(&self, drift: f64) -> (f64, f64) {
         let rest = |point: &Point| point.y - drift * point.x;
         let below = self
@@ -392,8 +392,8 @@ impl<'a> Bounds<'a> {
         above - below
     }
 
-    /// Returns the drift that leaves most room. The room is a concave function of the drift, so
-    /// each step can discard a third of the interval.
+    /// Drift that leaves most room. The room is a concave function of the drift, so each step can
+    /// discard a third of the interval.
     fn roomiest(&self) -> f64 {
         debug_assert!(
             !self.over.is_empty() && !self.under.is_empty(),
@@ -414,7 +414,7 @@ impl<'a> Bounds<'a> {
         f64::midpoint(low, high)
     }
 
-    /// Returns the smallest and the greatest drift that leave this much room.
+    /// Smallest and the greatest drift that leave this much room.
     fn with_room(&self, roomiest: f64, room: f64) -> (f64, f64) {
         let end = |mut outside: f64| {
             let mut inside = roomiest;
@@ -431,9 +431,9 @@ impl<'a> Bounds<'a> {
         (end(-MAX_DRIFT), end(MAX_DRIFT))
     }
 
-    /// Returns the drift that brings most packets near their direction's minimum delay. Several
-    /// drifts may leave nearly the same room: a queue that only grows contradicts none of them. The
-    /// search takes ever finer steps.
+    /// Drift that brings most packets near their direction's minimum delay. Several drifts may
+    /// leave nearly the same room: a queue that only grows contradicts none of them. The search
+    /// takes ever finer steps.
     fn likeliest(&self, (low, high): (f64, f64)) -> f64 {
         const STEPS: u8 = 16;
         let (mut from, mut to) = (low, high);
@@ -452,8 +452,8 @@ impl<'a> Bounds<'a> {
         best.1
     }
 
-    /// Returns the mean distance of packets from the minimum delay of their direction. Each counts
-    /// for at most a tenth of the room.
+    /// Mean distance of packets from the minimum delay of their direction. Each counts for at most
+    /// a tenth of the room.
     fn strain(&self, drift: f64) -> f64 {
         let (below, above) = self.at(drift);
         let cap = ((above - below) / 10.0).max(EXACT);
@@ -467,8 +467,8 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Returns the lower corners of the points, or the upper ones if `sign` is negative. Andrew's
-/// monotone chain, 1979.
+/// Lower corners of the points, or the upper ones if `sign` is negative. Andrew's monotone chain,
+/// 1979.
 fn corners(points: &[Point], sign: f64) -> Vec<Point> {
     let mut sorted = points.to_vec();
     sorted.sort_by(|a, b| {

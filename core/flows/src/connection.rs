@@ -26,7 +26,7 @@ impl Side {
     /// Both sides.
     pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
 
-    /// Returns the other side.
+    /// Other side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -35,7 +35,7 @@ impl Side {
         }
     }
 
-    /// Returns its name.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -137,7 +137,7 @@ impl Connection {
         (is_first != (self.traits & IS_CLIENT_FIRST != 0)) as usize
     }
 
-    /// Returns the side that a packet comes from.
+    /// Side that a packet comes from.
     pub(crate) const fn side(&self, is_first: bool) -> Side {
         Side::BOTH[self.index(is_first)]
     }
@@ -249,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// Returns the connection's time at its last packet.
+    /// Connection's time at its last packet.
     const fn time(&self) -> u64 {
         self.last_at.as_nanos().wrapping_sub(self.origin)
     }
@@ -286,7 +286,7 @@ impl Connection {
         }
     }
 
-    /// Returns the RTT of data from that side, at any place of the capture point.
+    /// RTT of data from that side, at any place of the capture point.
     #[inline]
     fn round_trip(&self, index: usize) -> Option<Duration> {
         let measured = self.sides[index].rtt.smoothed();
@@ -336,7 +336,7 @@ impl Connection {
         }
     }
 
-    /// Returns the payload bytes of a wire segment that a packet of `side` consists of.
+    /// Payload bytes of a wire segment that a packet of `side` consists of.
     pub fn segment_size(&self, side: Side, packet: &PacketSummary) -> u32 {
         let (_, size) = self
             .direction(side)
@@ -344,40 +344,40 @@ impl Connection {
         size.min(packet.payload_len)
     }
 
-    /// Returns the address and port of that side.
+    /// Address and port of that side.
     pub fn endpoint(&self, side: Side) -> Endpoint {
         let is_client_first = self.traits & IS_CLIENT_FIRST != 0;
         self.key.endpoint((side == Side::Client) == is_client_first)
     }
 
-    /// Returns the direction of the data that this side sent.
+    /// Direction of the data that this side sent.
     pub const fn direction(&self, side: Side) -> &Direction {
         &self.sides[side as usize]
     }
 
-    /// Returns the capture time of its first packet.
+    /// Capture time of its first packet.
     pub const fn first_at(&self) -> Instant {
         self.first_at
     }
 
-    /// Returns the capture time of its last packet.
+    /// Capture time of its last packet.
     pub const fn last_at(&self) -> Instant {
         self.last_at
     }
 
-    /// Returns the time from the first packet to the last.
+    /// Time from the first packet to the last.
     pub const fn elapsed(&self) -> Duration {
         self.last_at.saturating_since(self.first_at)
     }
 
-    /// Returns the maximum number of bytes in flight of that side's data.
+    /// Maximum number of bytes in flight of that side's data.
     pub fn most_outstanding(&self, side: Side) -> u64 {
         let data = self.direction(side);
         let now = if data.is_fresh { 0 } else { data.owin() };
         data.owin_max.max(now)
     }
 
-    /// Returns the mean number of bytes in flight of that side's data, weighted by time.
+    /// Mean number of bytes in flight of that side's data, weighted by time.
     pub fn mean_outstanding(&self, side: Side) -> Option<f64> {
         let data = self.direction(side);
         let sum = data.owin_changes + i128::from(data.owin()) * i128::from(self.time());
@@ -385,22 +385,21 @@ impl Connection {
         (!elapsed.is_zero()).then(|| sum as f64 / elapsed.as_nanos() as f64)
     }
 
-    /// Returns the RTT of the handshake, from SYN to the ACK of the SYN-ACK. `None` if part of it
-    /// was not captured.
+    /// RTT of the handshake, from SYN to the ACK of the SYN-ACK. `None` if part of it was not
+    /// captured.
     pub fn handshake_round_trip(&self) -> Option<Duration> {
         (self.traits & HAS_ROUND_TRIP != 0).then_some(self.handshake)
     }
 
-    /// Returns the position of a sequence number in the stream of `side`. The position has 64 bits
-    /// and is the one nearest to the latest data. The stream begins at
-    /// [`Direction::first_position`].
+    /// Position of a sequence number in the stream of `side`. The position has 64 bits and is the
+    /// one nearest to the latest data. The stream begins at [`Direction::first_position`].
     #[inline]
     pub const fn position(&self, side: Side, seq: SeqNumber) -> u64 {
         self.direction(side).position(seq)
     }
 
-    /// Returns the window in bytes that a packet from `side` advertises. It is unscaled in a SYN
-    /// (RFC 7323 section 2.2) and if the scale is unknown.
+    /// Window in bytes that a packet from `side` advertises. It is unscaled in a SYN (RFC 7323
+    /// section 2.2) and if the scale is unknown.
     #[inline]
     pub const fn window_of(&self, side: Side, packet: &Observed) -> u32 {
         let is_scaled = matches!(self.scaling(), Scaling::Used);
@@ -411,8 +410,8 @@ impl Connection {
         }
     }
 
-    /// Returns the unit of the windows that `side` advertises, in bytes (RFC 7323 section 2.2). It
-    /// is 1 if they are not scaled, or that is unknown.
+    /// Unit of the windows that `side` advertises, in bytes (RFC 7323 section 2.2). It is 1 if they
+    /// are not scaled, or that is unknown.
     pub const fn window_unit(&self, side: Side) -> u64 {
         match self.scaling() {
             Scaling::Used => 1 << self.direction(side).own_scale(),
@@ -420,7 +419,7 @@ impl Connection {
         }
     }
 
-    /// Returns what is known of window scaling.
+    /// What is known of window scaling.
     #[inline]
     pub const fn scaling(&self) -> Scaling {
         let [client, server] = &self.sides;

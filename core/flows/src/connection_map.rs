@@ -24,12 +24,12 @@ impl Place {
     /// Its latest connection was retired.
     pub const RETIRED: Self = Self(u32::MAX - 1);
 
-    /// Returns the place of a connection.
+    /// Place of a connection.
     pub const fn of(index: usize) -> Self {
         Self(index as u32)
     }
 
-    /// Returns the index of the connection; valid only for the place of one.
+    /// Index of the connection; valid only for the place of one.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -68,7 +68,7 @@ impl<const N: usize> ConnectionMap<N> {
         }
     }
 
-    /// Returns the place of the pair.
+    /// Place of the pair.
     #[inline(always)]
     pub fn find(&self, pair: &Words<N>) -> Place {
         Place::in_slot(self.slots[self.slot_of(pair)][N - 1])
@@ -109,7 +109,7 @@ impl<const N: usize> ConnectionMap<N> {
             .fold(ports, |hash, word| fold(hash, word ^ first)) as usize
     }
 
-    /// Returns the slot where the pair is, or would be.
+    /// Slot where the pair is, or would be.
     #[inline(always)]
     fn slot_of(&self, pair: &Words<N>) -> usize {
         let mask = self.slots.len() - 1;
@@ -145,7 +145,7 @@ fn is_of<const N: usize>(slot: &Words<N>, pair: &Words<N>) -> bool {
     off | (slot[N - 1] ^ pair[N - 1]) & PORTS == 0
 }
 
-/// Returns both halves of a product, mixed.
+/// Both halves of a product, mixed.
 #[inline(always)]
 const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;

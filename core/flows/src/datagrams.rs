@@ -153,7 +153,7 @@ impl Datagrams {
         }
     }
 
-    /// Returns the next packet, if its segment is decided.
+    /// Next packet, if its segment is decided.
     pub fn poll_packet(&mut self) -> Option<DissectedPacket> {
         let Some(Slot::Known(dissected)) = self.held.front() else {
             return None;
@@ -164,8 +164,8 @@ impl Datagrams {
         Some(dissected)
     }
 
-    /// Returns the next irregular fragment, in order of detection. One of a packet that is given up
-    /// may come after those of later packets.
+    /// Next irregular fragment, in order of detection. One of a packet that is given up may come
+    /// after those of later packets.
     pub fn poll_odd(&mut self) -> Option<OddFragment> {
         self.odd.pop_front()
     }
@@ -254,7 +254,7 @@ impl Datagrams {
         Some(self.waiting.remove(index))
     }
 
-    /// Returns the place where a first fragment is held.
+    /// Place where a first fragment is held.
     fn slot(&mut self, waiting: &Waiting) -> Option<&mut Slot> {
         let place = waiting.first?.checked_sub(self.gone)?;
         self.held.get_mut(place as usize)

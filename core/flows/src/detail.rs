@@ -123,7 +123,7 @@ impl Details {
         peer.on_answer(connection, verdict, packet);
     }
 
-    /// Returns the detail of one side of the connection with this table index.
+    /// Detail of one side of the connection with this table index.
     pub fn of(&self, connection: usize, side: Side) -> Option<&Detail> {
         self.sides.get(connection).map(|both| &both[side as usize])
     }
@@ -257,70 +257,70 @@ impl Detail {
         }
     }
 
-    /// Returns the minimum in flight after a segment with data, in bytes. `None` if no data was
-    /// sent, or none was ever known to be in flight.
+    /// Minimum in flight after a segment with data, in bytes. `None` if no data was sent, or none
+    /// was ever known to be in flight.
     pub const fn least_outstanding(&self) -> Option<u64> {
         self.outstanding.least
     }
 
-    /// Returns the mean in flight after segments with data, in bytes, over these segments. It
-    /// exceeds the mean over time, since segments leave while much is in flight.
+    /// Mean in flight after segments with data, in bytes, over these segments. It exceeds the mean
+    /// over time, since segments leave while much is in flight.
     pub fn mean_outstanding(&self) -> Option<f64> {
         let Outstanding { sum, segments, .. } = self.outstanding;
         (segments > 0).then(|| sum as f64 / segments as f64)
     }
 
-    /// Returns the number of new packets with payload before any was acknowledged. `None` if the
-    /// SYN was not seen, since the first of them is then unknown.
+    /// Number of new packets with payload before any was acknowledged. `None` if the SYN was not
+    /// seen, since the first of them is then unknown.
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.0)
     }
 
-    /// Returns the number of their payload bytes.
+    /// Number of their payload bytes.
     pub fn initial_window_bytes(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.1)
     }
 
-    /// Returns the time from its first packet with payload to its last.
+    /// Time from its first packet with payload to its last.
     pub fn data_time(&self) -> Option<Duration> {
         self.data_times
             .map(|(first, last)| last.saturating_since(first))
     }
 
-    /// Returns the time from its SYN to the first acknowledgment of it. `None` if it is no sample.
+    /// Time from its SYN to the first acknowledgment of it. `None` if it is no sample.
     pub const fn handshake_round_trip(&self) -> Option<Duration> {
         self.handshake
     }
 
-    /// Returns the number of acknowledgments that end at a retransmitted segment. It is unknown
-    /// which transmission they answer (Karn).
+    /// Number of acknowledgments that end at a retransmitted segment. It is unknown which
+    /// transmission they answer (Karn).
     pub fn ambiguous_acks(&self) -> u64 {
         self.again.as_ref().map_or(0, |again| again.trips.count())
     }
 
-    /// Returns the times from the last transmission of that segment to these acknowledgments.
+    /// Times from the last transmission of that segment to these acknowledgments.
     pub fn last_round_trips(&self) -> Spread {
         self.again
             .as_ref()
             .map_or_else(Spread::default, |again| again.trips)
     }
 
-    /// Returns the maximum number of retransmissions of one segment while it waited.
+    /// Maximum number of retransmissions of one segment while it waited.
     pub fn most_repeats(&self) -> u32 {
         self.again.as_ref().map_or(0, |again| again.most)
     }
 
-    /// Returns the times between two transmissions of a waiting segment. Each retransmitted packet
-    /// counts the time since its first byte last passed.
+    /// Times between two transmissions of a waiting segment. Each retransmitted packet counts the
+    /// time since its first byte last passed.
     pub fn repeat_intervals(&self) -> Spread {
         self.again
             .as_ref()
             .map_or_else(Spread::default, |again| again.intervals)
     }
 
-    /// Returns the RTTs of the largest segments that gave a sample.
+    /// RTTs of the largest segments that gave a sample.
     pub const fn full_round_trips(&self) -> &Spread {
         &self.full.trips
     }

@@ -194,7 +194,7 @@ impl Direction {
         self.seen.set(Seen::STARTED, true);
     }
 
-    /// Returns the position of a sequence number: the one nearest to SND.NXT.
+    /// Position of a sequence number: the one nearest to SND.NXT.
     #[inline]
     pub(crate) const fn position(&self, seq: SeqNumber) -> u64 {
         let distance = seq.distance_from(SeqNumber::new(self.next as u32));
@@ -268,8 +268,8 @@ impl Direction {
         packet.payload_len.is_multiple_of(size)
     }
 
-    /// Returns the MSS of its own SYN if the peer's is larger. A host on a link with a smaller MTU
-    /// than the peer's sends segments of its own link's size.
+    /// MSS of its own SYN if the peer's is larger. A host on a link with a smaller MTU than the
+    /// peer's sends segments of its own link's size.
     fn smaller_mss(&self, peer_mss: u16) -> Option<u32> {
         let own = self.mss()?;
         (Self::LEAST_MSS..peer_mss)
@@ -280,8 +280,7 @@ impl Direction {
     /// The minimum MSS that every host accepts (RFC 9293 section 3.7.1).
     const LEAST_MSS: u16 = 536;
 
-    /// Returns the longest certain single wire segment, options included, if the peer's MSS is
-    /// `peer_mss`.
+    /// Longest certain single wire segment, options included, if the peer's MSS is `peer_mss`.
     pub(crate) fn single_with(&self, peer_mss: u16) -> u32 {
         self.smaller_mss(peer_mss)
             .unwrap_or_else(|| u32::from(peer_mss.max(64)))
@@ -315,10 +314,10 @@ impl Direction {
         }
     }
 
-    /// Returns the payload bytes per wire segment with this packet's options. `mss` is the peer's
-    /// MSS. Without a known MSS, a packet larger than a jumbo frame is assumed to consist of
-    /// Ethernet segments. Other packets, and those of a sender whose own MSS is smaller, are
-    /// decided as [weighed](Self::weigh).
+    /// Payload bytes per wire segment with this packet's options. `mss` is the peer's MSS. Without
+    /// a known MSS, a packet larger than a jumbo frame is assumed to consist of Ethernet segments.
+    /// Other packets, and those of a sender whose own MSS is smaller, are decided as
+    /// [weighed](Self::weigh).
     fn segment_size(&self, packet: &PacketSummary, mss: Option<u16>) -> u32 {
         let mss = match mss {
             Some(mss) if self.gathered > 0 => self.single_with(mss),
@@ -333,7 +332,7 @@ impl Direction {
         mss.saturating_sub(u32::from(packet.options_len)).max(8)
     }
 
-    /// Returns the number of wire segments of a packet, and their size.
+    /// Number of wire segments of a packet, and their size.
     #[inline]
     pub(crate) fn segments_of(&self, packet: &PacketSummary, peer: &Self) -> (u64, u32) {
         if packet.payload_len <= 536 {
@@ -346,7 +345,7 @@ impl Direction {
         (u64::from(packet.payload_len.div_ceil(size)).max(1), size)
     }
 
-    /// Returns its state before a packet of either side.
+    /// Its state before a packet of either side.
     pub(crate) fn standing(&self) -> Standing {
         Standing {
             payload: self.bytes(),
@@ -467,13 +466,13 @@ impl Direction {
         self.wnd_max = self.wnd_max.max(wnd);
     }
 
-    /// Returns the number of packets with the latest window, and the sum of these windows.
+    /// Number of packets with the latest window, and the sum of these windows.
     const fn latest_windows(&self) -> (u64, u64) {
         let count = self.packets() - self.wnd_since;
         (count, count * self.offered as u64)
     }
 
-    /// Returns the bytes in flight as seen here; zero before the first acknowledgment.
+    /// Bytes in flight as seen here; zero before the first acknowledgment.
     #[inline]
     pub(crate) fn owin(&self) -> u64 {
         if self.seen.has(Seen::UNA) {
@@ -498,12 +497,12 @@ impl Direction {
         }
     }
 
-    /// Returns the window scale of its SYN.
+    /// Window scale of its SYN.
     pub(crate) const fn own_scale(&self) -> u8 {
         self.scale
     }
 
-    /// Returns the options of its SYN; `None` if no SYN was seen.
+    /// Options of its SYN; `None` if no SYN was seen.
     pub fn options(&self) -> Option<Options> {
         self.seen.has(Seen::SYN).then(|| Options {
             mss: self.mss(),
@@ -522,18 +521,17 @@ impl Direction {
         self.seen.has(Seen::MSS).then_some(self.mss)
     }
 
-    /// Returns the number of packets in the capture.
+    /// Number of packets in the capture.
     pub const fn packets(&self) -> u64 {
         self.data_packets + self.bare_packets
     }
 
-    /// Returns the number of packets with payload.
+    /// Number of packets with payload.
     pub const fn data_packets(&self) -> u64 {
         self.data_packets
     }
 
-    /// Returns the number of wire segments. It exceeds that of packets if the capture has
-    /// super-segments.
+    /// Number of wire segments. It exceeds that of packets if the capture has super-segments.
     pub const fn wire_segments(&self) -> u64 {
         self.packets() + self.extra_segments
     }
@@ -543,18 +541,18 @@ impl Direction {
         self.seen.has(Seen::SUPER)
     }
 
-    /// Returns the number of payload bytes; every transmission counts.
+    /// Number of payload bytes; every transmission counts.
     pub const fn bytes(&self) -> u64 {
         self.next.wrapping_sub(self.non_payload)
     }
 
-    /// Returns the number of unique payload bytes.
+    /// Number of unique payload bytes.
     pub fn unique_bytes(&self) -> u64 {
         let repeated = self.rare.as_ref().map_or(0, |rare| rare.repeated);
         self.bytes().saturating_sub(repeated)
     }
 
-    /// Returns the length of the sequence space from the first byte seen to the last.
+    /// Length of the sequence space from the first byte seen to the last.
     pub const fn stream_length(&self) -> u64 {
         self.next.saturating_sub(self.base)
     }
@@ -573,55 +571,54 @@ impl Direction {
         }
     }
 
-    /// Returns the position of the beginning: the SYN, or the first byte seen.
+    /// Position of the beginning: the SYN, or the first byte seen.
     pub const fn first_position(&self) -> u64 {
         self.base
     }
 
-    /// Returns the position after the last byte seen: SND.NXT.
+    /// Position after the last byte seen: SND.NXT.
     pub const fn next_position(&self) -> u64 {
         self.next
     }
 
-    /// Returns the position after the last byte acknowledged: SND.UNA. `None` before the first
-    /// acknowledgment.
+    /// Position after the last byte acknowledged: SND.UNA. `None` before the first acknowledgment.
     pub fn acked_position(&self) -> Option<u64> {
         self.seen.has(Seen::UNA).then_some(self.una)
     }
 
-    /// Returns the position of the highest right window edge advertised to this direction.
+    /// Position of the highest right window edge advertised to this direction.
     #[inline]
     pub const fn offered_to(&self) -> u64 {
         self.edge
     }
 
-    /// Returns the position of a sequence number: the one nearest to SND.NXT.
+    /// Position of a sequence number: the one nearest to SND.NXT.
     #[inline]
     pub const fn position_of(&self, seq: SeqNumber) -> u64 {
         self.position(seq)
     }
 
-    /// Returns the largest payload of a wire segment.
+    /// Largest payload of a wire segment.
     pub const fn largest_segment(&self) -> u32 {
         self.largest
     }
 
-    /// Returns the longest time between two packets.
+    /// Longest time between two packets.
     pub const fn longest_idle(&self) -> Duration {
         self.idle_max
     }
 
-    /// Returns the number of duplicate ACKs of its data since SND.UNA moved.
+    /// Number of duplicate ACKs of its data since SND.UNA moved.
     pub const fn duplicates_at_edge(&self) -> u32 {
         self.duplicates
     }
 
-    /// Returns the RTTs of the data of this direction.
+    /// RTTs of the data of this direction.
     pub const fn round_trips(&self) -> &RoundTrips {
         &self.rtt
     }
 
-    /// Returns the windows that this side advertised, scaled if the scale is known.
+    /// Windows that this side advertised, scaled if the scale is known.
     pub fn windows(&self) -> Option<MinMaxMean> {
         let (count, sum) = self.latest_windows();
         let count = (self.wnd_count + count).max(1) as f64;
@@ -632,7 +629,7 @@ impl Direction {
         })
     }
 
-    /// Returns the count of a kind: packets, or wire segments for retransmissions.
+    /// Count of a kind: packets, or wire segments for retransmissions.
     pub fn count_of(&self, kind: Kind) -> u64 {
         match kind {
             Kind::DuplicateAck => self.duplicate_acks,
@@ -643,7 +640,7 @@ impl Direction {
         }
     }
 
-    /// Returns the number of retransmitted wire segments, whatever their reason.
+    /// Number of retransmitted wire segments, whatever their reason.
     pub fn retransmitted_segments(&self) -> u64 {
         Kind::RETRANSMISSIONS
             .into_iter()
@@ -651,22 +648,21 @@ impl Direction {
             .sum()
     }
 
-    /// Returns the number of packets with retransmitted data.
+    /// Number of packets with retransmitted data.
     pub fn retransmitted_packets(&self) -> u64 {
         self.rare
             .as_ref()
             .map_or(0, |rare| rare.retransmitted_packets)
     }
 
-    /// Returns the number of retransmitted bytes. The first transmission need not have passed here.
+    /// Number of retransmitted bytes. The first transmission need not have passed here.
     pub fn retransmitted_bytes(&self) -> u64 {
         self.rare
             .as_ref()
             .map_or(0, |rare| rare.retransmitted_octets)
     }
 
-    /// Returns the number of retransmitted wire segments proven spurious. The proof is D-SACK or
-    /// timestamps.
+    /// Number of retransmitted wire segments proven spurious. The proof is D-SACK or timestamps.
     pub fn spurious_segments(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.spurious_segments)
     }
@@ -677,8 +673,8 @@ impl Direction {
         rare.is_some_and(|rare| rare.repair.high_sacked > self.una)
     }
 
-    /// Returns the number of bytes that the peer acknowledged and that never passed here. The
-    /// capture missed them, or they took another path.
+    /// Number of bytes that the peer acknowledged and that never passed here. The capture missed
+    /// them, or they took another path.
     pub fn acked_unseen_bytes(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.unseen)
     }

@@ -54,13 +54,13 @@ impl Pair {
         }
     }
 
-    /// Returns both endpoints, in order.
+    /// Both endpoints, in order.
     pub fn ends(&self) -> [Endpoint; 2] {
         self.key.ends()
     }
 
-    /// Returns the index of the share, of `count`, that its connections belong to. For parallel
-    /// work: both directions and all connections of the same endpoints are in one share.
+    /// Index of the share, of `count`, that its connections belong to. For parallel work: both
+    /// directions and all connections of the same endpoints are in one share.
     #[inline]
     pub fn share(&self, count: u32) -> u32 {
         let word = match self.key {
@@ -106,14 +106,14 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// Returns both endpoints, in order.
+    /// Both endpoints, in order.
     pub fn ends(&self) -> [Endpoint; 2] {
         let mut ends = [true, false].map(|is_first| self.endpoint(is_first));
         ends.sort_unstable();
         ends
     }
 
-    /// Returns the first endpoint or the other one.
+    /// First endpoint or the other one.
     pub fn endpoint(&self, is_first: bool) -> Endpoint {
         let (address, ports): (IpAddr, u64) = match *self {
             Self::V4([addresses, ports]) => {

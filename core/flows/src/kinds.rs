@@ -14,7 +14,7 @@ macro_rules! named {
             /// All of them, in order.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$Variant),*];
 
-            /// Returns its name in records.
+            /// Its name in records.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => $name,)*
@@ -123,7 +123,7 @@ impl Kinds {
         self.0 |= 1 << kind as u8;
     }
 
-    /// Returns the union of both sets.
+    /// Union of both sets.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -142,7 +142,7 @@ impl Kinds {
         self.0 == 0
     }
 
-    /// Returns one bit for each kind, the first kind lowest.
+    /// One bit for each kind, the first kind lowest.
     #[inline]
     pub const fn bits(self) -> u32 {
         self.0
@@ -154,14 +154,14 @@ impl Kinds {
         self.0 & Self::RETRANSMISSIONS != 0
     }
 
-    /// Returns the kinds other than retransmissions and duplicate acknowledgments. The latter are
-    /// too frequent to be counted with the others.
+    /// Kinds other than retransmissions and duplicate acknowledgments. The latter are too frequent
+    /// to be counted with the others.
     #[must_use]
     pub(crate) const fn rare(self) -> Self {
         Self(self.0 & !Self::RETRANSMISSIONS & !(1 << Kind::DuplicateAck as u8))
     }
 
-    /// Returns the kinds, in order.
+    /// Kinds, in order.
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL
             .into_iter()

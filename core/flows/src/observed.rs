@@ -142,7 +142,7 @@ impl Observed {
         }
     }
 
-    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len.saturating_add(self.flags.seq_len())

@@ -35,7 +35,7 @@ pub struct PacketSummary {
 }
 
 impl PacketSummary {
-    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len.saturating_add(self.flags.seq_len())
@@ -44,13 +44,13 @@ impl PacketSummary {
 
 /// A packet in any form from which its fields can be read.
 pub trait Packet {
-    /// Returns its endpoints.
+    /// Its endpoints.
     fn pair(&self) -> Pair;
 
-    /// Returns the fields that decide nearly everything about it.
+    /// Fields that decide nearly everything about it.
     fn summary(&self) -> PacketSummary;
 
-    /// Returns all its fields.
+    /// All its fields.
     fn observed(&self) -> Observed;
 }
 

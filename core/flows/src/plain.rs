@@ -183,7 +183,7 @@ mod tests {
     use gigatcp_wire::link::dissect;
     use proptest::prelude::*;
 
-    /// Returns a packet of this form, or nearly.
+    /// A packet of this form, or nearly.
     fn frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
         let octets = prop::collection::vec(any::<u8>(), 40..120);
         let harm = prop::collection::vec((0_usize..70, any::<u8>()), 0..3);

@@ -112,8 +112,8 @@ impl Connection {
 }
 
 impl Direction {
-    /// Returns the number of wire segments of the data beyond one. `None` if it may be more than
-    /// the next data: a probe, a packet captured twice, or data that may fill the window.
+    /// Number of wire segments of the data beyond one. `None` if it may be more than the next data:
+    /// a probe, a packet captured twice, or data that may fill the window.
     #[inline(always)]
     fn segments_beyond_one(
         &mut self,

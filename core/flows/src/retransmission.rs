@@ -79,7 +79,7 @@ impl LossRecovery {
         self.next_recent = (self.next_recent + 1) % REMEMBERED as u8;
     }
 
-    /// Returns the time when this byte was last retransmitted.
+    /// Time when this byte was last retransmitted.
     fn repeated_at(&self, place: u64) -> Option<Instant> {
         let covers = |repeat: &&Repeat| repeat.start <= place && place < repeat.end;
         let times = self.recent.iter().filter(covers);

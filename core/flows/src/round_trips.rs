@@ -66,42 +66,42 @@ impl RoundTrips {
         self.spread.add(sample);
     }
 
-    /// Returns the number of samples.
+    /// Number of samples.
     pub const fn count(&self) -> u64 {
         self.spread.count()
     }
 
-    /// Returns the sum of all samples. Its increase with a packet is that packet's sample.
+    /// Sum of all samples. Its increase with a packet is that packet's sample.
     pub const fn total(&self) -> Duration {
         self.spread.total()
     }
 
-    /// Returns the minimum.
+    /// Minimum.
     pub fn min(&self) -> Option<Duration> {
         self.spread.min()
     }
 
-    /// Returns the maximum.
+    /// Maximum.
     pub fn max(&self) -> Option<Duration> {
         self.spread.max()
     }
 
-    /// Returns the mean.
+    /// Mean.
     pub fn mean(&self) -> Option<Duration> {
         self.spread.mean()
     }
 
-    /// Returns the standard deviation of the samples; `None` for fewer than two.
+    /// Standard deviation of the samples; `None` for fewer than two.
     pub fn deviation(&self) -> Option<Duration> {
         self.spread.deviation()
     }
 
-    /// Returns SRTT (RFC 6298) after the last sample.
+    /// SRTT (RFC 6298) after the last sample.
     pub(crate) fn smoothed(&self) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_nanos(self.srtt_ns))
     }
 
-    /// Returns the RFC 6298 timeout, with a minimum of 200 ms instead of 1 s.
+    /// RFC 6298 timeout, with a minimum of 200 ms instead of 1 s.
     pub(crate) fn timeout(&self) -> Duration {
         const LEAST: Duration = Duration::from_millis(200);
         if self.count() == 0 {

@@ -186,7 +186,7 @@ fn open_gap(data: &mut Direction, packet: &Observed, start: u64, pool: &mut Pool
     data.next = start;
 }
 
-/// Returns the positions of the payload, up to `old_end`. SYN and FIN have positions of their own.
+/// Positions of the payload, up to `old_end`. SYN and FIN have positions of their own.
 fn payload_range(packet: &Observed, start: u64, old_end: u64) -> Range<u64> {
     let from = start + u64::from(packet.flags.contains(Flags::SYN));
     let to = from + u64::from(packet.payload_len);
@@ -277,7 +277,7 @@ fn judge_window(data: &Direction, peer: &Direction, end: u64, around: &Around, k
 }
 
 impl Direction {
-    /// Returns the minimum room, in bytes, that a sender would use.
+    /// Minimum room, in bytes, that a sender would use.
     fn least_worth(&self, around: &Around) -> u64 {
         let segment = u64::from(around.segment_size);
         match self.windows() {

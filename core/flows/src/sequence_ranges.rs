@@ -117,7 +117,7 @@ fn hash(block: i64) -> u64 {
 }
 
 impl SequenceRanges {
-    /// Returns the position of a sequence number: the nearest to the latest.
+    /// Position of a sequence number: the nearest to the latest.
     const fn position(&self, first: u32, seq: u32) -> i64 {
         let by = seq.wrapping_sub(first.wrapping_add(self.next as u32));
         self.next + by.cast_signed() as i64
@@ -167,7 +167,7 @@ impl SequenceRanges {
         }
     }
 
-    /// Returns the amount by which positions there are smaller than here.
+    /// Amount by which positions there are smaller than here.
     fn shift(&self, there: &Self) -> Option<i64> {
         let by = there.first?.wrapping_sub(self.first?);
         Some(by.cast_signed().into())
@@ -286,7 +286,7 @@ impl SequenceRanges {
         filled
     }
 
-    /// Returns the ranges in order of sequence numbers.
+    /// Ranges in order of sequence numbers.
     pub fn sorted(&self) -> Sorted<'_> {
         let mut list = self.list.clone();
         list.sort_unstable_by_key(|range| (range.start, range.at));
@@ -301,8 +301,8 @@ pub(crate) struct Sorted<'a> {
 }
 
 impl Sorted<'_> {
-    /// Returns the times at which the byte with this sequence number passed, in order. `None` if
-    /// its block was not kept.
+    /// Times at which the byte with this sequence number passed, in order. `None` if its block was
+    /// not kept.
     pub fn times(&self, seq: u32) -> Option<Vec<Instant>> {
         let first = self.all.first?;
         let place = self.all.position(first, seq);

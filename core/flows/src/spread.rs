@@ -36,32 +36,32 @@ impl Spread {
         self.count += 1;
     }
 
-    /// Returns the number of durations.
+    /// Number of durations.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the sum of all durations.
+    /// Sum of all durations.
     pub const fn total(&self) -> Duration {
         Duration::from_nanos(self.sum_ns)
     }
 
-    /// Returns the minimum.
+    /// Minimum.
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.min_ns))
     }
 
-    /// Returns the maximum.
+    /// Maximum.
     pub fn max(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.max_ns))
     }
 
-    /// Returns the mean.
+    /// Mean.
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.sum_ns / self.count))
     }
 
-    /// Returns the standard deviation of the samples; `None` for fewer than two.
+    /// Standard deviation of the samples; `None` for fewer than two.
     pub fn deviation(&self) -> Option<Duration> {
         if self.count < 2 {
             return None;

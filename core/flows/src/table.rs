@@ -32,8 +32,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns the RTT sample: the time from the segment it acknowledges to its own passing. `None`
-    /// if it is no sample (Karn).
+    /// RTT sample: the time from the segment it acknowledges to its own passing. `None` if it is no
+    /// sample (Karn).
     #[inline(always)]
     pub const fn round_trip(&self) -> Option<Duration> {
         self.sample.get()
@@ -70,7 +70,7 @@ impl FlowTable {
         }
     }
 
-    /// Returns the table with the window scales of connections that begin without a SYN.
+    /// Table with the window scales of connections that begin without a SYN.
     #[must_use]
     pub fn with_window_scales(self, window_scales: WindowScales) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl FlowTable {
         (verdict, summary, connection)
     }
 
-    /// Returns the place of the latest connection of these endpoints.
+    /// Place of the latest connection of these endpoints.
     #[inline(always)]
     fn find(&self, key: &Key) -> Place {
         match key {
@@ -135,8 +135,8 @@ impl FlowTable {
         }
     }
 
-    /// Returns the connection of a packet that may be the first of one. Such a packet has new
-    /// endpoints, or is a SYN, which may begin another connection of the same endpoints.
+    /// Connection of a packet that may be the first of one. Such a packet has new endpoints, or is
+    /// a SYN, which may begin another connection of the same endpoints.
     #[cold]
     fn begin(&mut self, pair: &Pair, packet: &PacketSummary) -> usize {
         let is_syn = packet.flags.contains(Flags::SYN);
@@ -173,7 +173,7 @@ impl FlowTable {
         index
     }
 
-    /// Returns the number of connections.
+    /// Number of connections.
     pub fn len(&self) -> usize {
         self.connections.len()
     }
@@ -183,20 +183,20 @@ impl FlowTable {
         self.connections.is_empty()
     }
 
-    /// Returns a connection.
+    /// A connection.
     pub fn connection(&self, index: usize) -> Option<&Connection> {
         self.connections.get(index)
     }
 
-    /// Returns the index of the latest connection of these endpoints, and the side that the first
-    /// of the pair is. For packets about a connection that are not of it.
+    /// Index of the latest connection of these endpoints, and the side that the first of the pair
+    /// is. For packets about a connection that are not of it.
     pub fn latest(&self, pair: &Pair) -> Option<(usize, Side)> {
         let index = self.find(&pair.key).index();
         let connection = self.connections.get(index)?;
         Some((index, connection.side(pair.is_first)))
     }
 
-    /// Returns all connections, in the order of their first packets.
+    /// All connections, in the order of their first packets.
     pub fn connections(&self) -> impl Iterator<Item = &Connection> {
         self.connections.iter()
     }
@@ -217,8 +217,8 @@ impl FlowTable {
         self.free.push(index);
     }
 
-    /// Returns endpoints, in order, with a packet after their connection was retired. The report of
-    /// that connection is incomplete, and the packet begins a connection of its own.
+    /// Endpoints, in order, with a packet after their connection was retired. The report of that
+    /// connection is incomplete, and the packet begins a connection of its own.
     pub fn strays(&self) -> &[[Endpoint; 2]] {
         &self.strays
     }

@@ -93,7 +93,7 @@ impl Transmissions {
         first
     }
 
-    /// Returns the first segment with bytes from `start` up to `end`.
+    /// First segment with bytes from `start` up to `end`.
     fn overlapping(&mut self, start: u64, end: u64) -> Option<(u64, &mut Segment)> {
         if start >= end {
             return None;

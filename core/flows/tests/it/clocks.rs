@@ -72,7 +72,7 @@ fn packet(from: Side, at_us: i64, index: u32) -> Observed {
     }
 }
 
-/// Returns the packets that both capture points saw, 5 ms apart.
+/// Packets that both capture points saw, 5 ms apart.
 fn captured(setting: &Setting) -> [PacketTimes; 2] {
     let mut random = 7_u64;
     let mut jitter = || {

@@ -49,7 +49,7 @@ fn at(micros: u64) -> Instant {
     Instant::from_nanos(1_000_000_000) + Duration::from_micros(micros)
 }
 
-/// Returns a capture of these packets, a microsecond apart.
+/// A capture of these packets, a microsecond apart.
 #[derive(Default)]
 struct Capture {
     datagrams: Datagrams,
@@ -108,7 +108,7 @@ impl Capture {
         segments.collect()
     }
 
-    /// Returns the irregular fragments: of which packet, and their number.
+    /// Irregular fragments: of which packet, and their number.
     fn odd(&mut self) -> BTreeMap<String, (u64, u32)> {
         let mut all = BTreeMap::new();
         while let Some(odd) = self.datagrams.poll_odd() {

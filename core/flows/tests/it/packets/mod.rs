@@ -467,7 +467,7 @@ const STREAM: u32 = 40;
 /// One packet of that stream: its kind, place, length, window, and the microseconds before it.
 type Step = (u8, u32, u32, bool, u64);
 
-/// Returns the packet of a step. `acked` is the first place that was not seen.
+/// Packet of a step. `acked` is the first place that was not seen.
 fn packet_of(
     &(kind, place, longest, is_open, _): &Step,
     acked: u32,
@@ -660,7 +660,7 @@ fn without_the_handshake_whole_numbers_of_ethernet_segments_are_such_and_jumbo_f
     assert_eq!(told(&[2880, 4320, 1440]), (20 * (2 + 3 + 1), 1440, true));
 }
 
-/// Returns counts of a connection with these MSSs: wire segments, the largest, retransmitted ones.
+/// Counts of a connection with these MSSs: wire segments, the largest, retransmitted ones.
 #[test]
 fn windows_of_a_connection_without_syns_are_scaled_if_the_scales_are_known() {
     let end = |address: &str, port| Endpoint {
