@@ -50,7 +50,7 @@ const FIRST_MESSAGE: u64 = 1 << 13;
 /// A message is at most this part of what was sent before it, so that slow paths get small ones.
 const SENT_PER_MESSAGE: u64 = 16;
 
-/// Returns the bytes of the next binary message after `sent` bytes: a power of two.
+/// Bytes of the next binary message after `sent` bytes: a power of two.
 pub fn message_size(sent: u64) -> usize {
     let part = (sent / SENT_PER_MESSAGE).clamp(FIRST_MESSAGE, MAX_MESSAGE as u64);
     1 << part.ilog2()
@@ -142,14 +142,14 @@ impl Measurement {
         })
     }
 
-    /// Returns the number of a word.
+    /// Number of a word.
     pub fn word(&self, name: &str) -> Option<u64> {
         let (_, number) = self.words.iter().find(|(word, _)| *word == name)?;
         u64::try_from(*number).ok()
     }
 }
 
-/// Returns the words that share an octet: the shifts of the windows, and a flag with bits above it.
+/// Words that share an octet: the shifts of the windows, and a flag with bits above it.
 fn packed(tcp: &Value) -> impl Iterator<Item = (&'static str, i64)> {
     let (scales, flags) = (tcp["WScale"].as_i64(), tcp["AppLimited"].as_i64());
     let words = [

@@ -50,7 +50,7 @@ impl Scripted {
         Self(client)
     }
 
-    /// Returns the client's outputs after the server has sent `bytes`.
+    /// Client's outputs after the server has sent `bytes`.
     fn after(&mut self, bytes: &[u8]) -> Vec<Output<ClientEvent>> {
         self.0.handle_bytes(Instant::ZERO, bytes);
         std::iter::from_fn(|| self.0.poll_output()).collect()
@@ -258,7 +258,7 @@ fn misbehaving_servers_are_told_apart() {
     );
 }
 
-/// Returns the bytes that a session sends, and its events.
+/// Bytes that a session sends, and its events.
 fn served(session: &mut Session) -> (Vec<u8>, Vec<ServerEvent>) {
     let (mut sent, mut events) = (Vec::new(), Vec::new());
     while let Some(output) = session.poll_output() {
@@ -396,7 +396,7 @@ proptest! {
     }
 }
 
-/// Returns parameters of a client that exchanges clocks.
+/// Parameters of a client that exchanges clocks.
 fn parameters_with_clock() -> Parameters {
     let (key, version) = clock::announcement();
     Parameters {
@@ -405,7 +405,7 @@ fn parameters_with_clock() -> Parameters {
     }
 }
 
-/// Returns a session whose client has sent `parameters`, and the first message after them.
+/// A session whose client has sent `parameters`, and the first message after them.
 fn session_after(parameters: &Parameters) -> (Session, Vec<Output<ServerEvent>>) {
     let now = Instant::ZERO;
     let mut session = Session::new(now);

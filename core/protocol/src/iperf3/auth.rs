@@ -20,7 +20,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Returns the text that is encrypted.
+    /// Text that is encrypted.
     pub fn to_text(&self) -> String {
         let (user, password, sent_at) = (&self.user, &self.password, self.sent_at);
         format!("user: {user}\npwd:  {password}\nts:   {sent_at}")
@@ -38,14 +38,14 @@ impl Credentials {
         })
     }
 
-    /// Returns the text whose digest the server keeps.
+    /// Text whose digest the server keeps.
     pub fn salted(&self) -> String {
         format!("{{{}}}{}", self.user, self.password)
     }
 }
 
-/// Returns the digest of a user in the server's file; `None` without such a user. The file has
-/// `user,digest` lines. Lines that begin with `#` are comments.
+/// Digest of a user in the server's file; `None` without such a user. The file has `user,digest`
+/// lines. Lines that begin with `#` are comments.
 pub fn digest_of<'a>(file: &'a str, user: &str) -> Option<&'a str> {
     let lines = file.lines().filter(|line| !line.starts_with('#'));
     let mut entries = lines.filter_map(|line| line.split_once(','));

@@ -163,12 +163,12 @@ impl Client {
         matches!(self.phase, Phase::ParamExchange | Phase::CreateStreams)
     }
 
-    /// Returns the next bytes to send or event.
+    /// Next bytes to send or event.
     pub fn poll_output(&mut self) -> Option<Output<ClientEvent>> {
         self.outbox.pop_front()
     }
 
-    /// Returns the time to call [`Self::handle_timeout`]; `None` if there is no deadline.
+    /// Time to call [`Self::handle_timeout`]; `None` if there is no deadline.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }

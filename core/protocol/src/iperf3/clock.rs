@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// Version of the exchange.
 const VERSION: u64 = 1;
 
-/// Returns the private parameter by which a client announces a clock exchange.
+/// Private parameter by which a client announces a clock exchange.
 pub fn announcement() -> (&'static str, Value) {
     ("clock", json!(VERSION))
 }
@@ -57,8 +57,8 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Returns the offset from a packet that the client sent (t1) and that came back (t4), and that
-    /// the server received (t2) and returned (t3). Times are in nanoseconds of the clock of each.
+    /// Offset from a packet that the client sent (t1) and that came back (t4), and that the server
+    /// received (t2) and returned (t3). Times are in nanoseconds of the clock of each.
     pub fn between([t1, t2, t3, t4]: [u64; 4]) -> Self {
         let [there, back] =
             [(t2, t1), (t4, t3)].map(|(to, from)| i128::from(to) - i128::from(from));
@@ -70,8 +70,8 @@ impl ClockOffset {
         }
     }
 
-    /// Returns the offset from a request that the server answered with its time. `sent` and
-    /// `answered` are by the client's clock. Saturates for a time that no clock has.
+    /// Offset from a request that the server answered with its time. `sent` and `answered` are by
+    /// the client's clock. Saturates for a time that no clock has.
     fn of(sent: Instant, answered: Instant, server: u64) -> Self {
         let rtt = answered.saturating_since(sent);
         let at = sent + Duration::from_nanos(rtt.as_nanos() / 2);
@@ -133,19 +133,19 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Returns server's clock less client's, in nanoseconds, at a time of the client's.
+    /// Server's clock less client's, in nanoseconds, at a time of the client's.
     pub fn offset_at(&self, at: Instant) -> f64 {
         let since = at.as_nanos() as f64 - self.start.at.as_nanos() as f64;
         self.start.offset_ns as f64 + since * self.drift()
     }
 
-    /// Returns the offset in nanoseconds at a time of the server's clock.
+    /// Offset in nanoseconds at a time of the server's clock.
     pub fn offset_at_server(&self, at: Instant) -> f64 {
         let by_client = saturated(i128::from(at.as_nanos()) - i128::from(self.start.offset_ns));
         self.offset_at(Instant::from_nanos(by_client.max(0).cast_unsigned()))
     }
 
-    /// Returns the server clock's gain in seconds per second of the client's; 0 if unknown.
+    /// Server clock's gain in seconds per second of the client's; 0 if unknown.
     pub fn drift(&self) -> f64 {
         let elapsed = self.end.at.saturating_since(self.start.at).as_nanos();
         let gained = self.end.offset_ns as f64 - self.start.offset_ns as f64;
@@ -155,7 +155,7 @@ impl Clocks {
         gained / elapsed as f64
     }
 
-    /// Returns the maximum error of any offset between the two.
+    /// Maximum error of any offset between the two.
     pub fn uncertainty(&self) -> Duration {
         Duration::from_nanos(self.start.rtt.max(self.end.rtt).as_nanos() / 2)
     }

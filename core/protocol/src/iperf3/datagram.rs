@@ -22,7 +22,7 @@ pub const PING: [u8; 16] = *b"gigatcp udp ping";
 /// Minimum payload of a datagram in bytes: a header with a 64-bit sequence number.
 pub const MIN_SIZE: usize = 16;
 
-/// Returns the answer to the first message of a stream; `None` for another message.
+/// Answer to the first message of a stream; `None` for another message.
 ///
 /// Big-endian hosts from 3.11 to 3.16 exchange the two messages with their bytes reversed.
 pub fn reply_to(bytes: &[u8]) -> Option<[u8; 4]> {

@@ -29,7 +29,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns a whole number. cJSON prints one of 10^15 and more with an exponent; iperf3 before
+    /// A whole number. cJSON prints one of 10^15 and more with an exponent; iperf3 before
     /// 3.14 prints -1 as 2^64 - 1.
     pub(super) fn signed(&self, key: &str) -> Option<i64> {
         let number = self.value(key)?.as_number()?;
@@ -42,12 +42,12 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// Returns a whole number that is not negative.
+    /// A whole number that is not negative.
     pub(super) fn unsigned(&self, key: &str) -> Option<u64> {
         u64::try_from(self.signed(key)?).ok()
     }
 
-    /// Returns a whole number in 32 bits; larger ones saturate.
+    /// A whole number in 32 bits; larger ones saturate.
     pub(super) fn small(&self, key: &str) -> Option<u32> {
         let number = self.unsigned(key)?;
         Some(u32::try_from(number).unwrap_or(u32::MAX))

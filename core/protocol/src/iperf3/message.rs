@@ -32,7 +32,7 @@ impl Cookie {
         Self(bytes)
     }
 
-    /// Returns the bytes to send.
+    /// Bytes to send.
     pub const fn as_bytes(&self) -> &[u8; COOKIE_LENGTH] {
         &self.0
     }
@@ -104,7 +104,7 @@ impl State {
         entry.expect("every state has an entry")
     }
 
-    /// Returns the byte on the wire.
+    /// Byte on the wire.
     pub fn to_byte(self) -> u8 {
         self.entry().1.cast_unsigned()
     }
@@ -201,7 +201,7 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
-/// Returns a JSON block: its length in four bytes, then the text.
+/// A JSON block: its length in four bytes, then the text.
 pub(super) fn json_block(value: &Value) -> Vec<u8> {
     let text = value.to_string();
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);

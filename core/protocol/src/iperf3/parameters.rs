@@ -30,7 +30,7 @@ pub enum Transport {
 impl Transport {
     const ALL: [(Self, &str); 3] = [(Self::Tcp, "tcp"), (Self::Udp, "udp"), (Self::Sctp, "sctp")];
 
-    /// Returns its key in the parameters.
+    /// Its key in the parameters.
     pub fn key(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -217,7 +217,7 @@ impl Parameters {
         })
     }
 
-    /// Returns the JSON that a client sends.
+    /// JSON that a client sends.
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| {
@@ -280,7 +280,7 @@ impl Parameters {
         Value::Object(map)
     }
 
-    /// Returns the number of streams, both directions together.
+    /// Number of streams, both directions together.
     pub fn streams(&self) -> u32 {
         let directions = if self.direction == Direction::Bidirectional {
             2
@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the parameters of iperf3 3.12 for `-P 2 --bidir -t 1 -C cubic`.
+    /// Parameters of iperf3 3.12 for `-P 2 --bidir -t 1 -C cubic`.
     fn stock() -> Value {
         json!({"tcp": true, "omit": 0, "time": 1, "num": 0, "blockcount": 0, "parallel": 2,
             "bidirectional": true, "len": 131_072, "pacing_timer": 1000,

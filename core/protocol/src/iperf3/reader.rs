@@ -199,7 +199,7 @@ impl Scalar {
         }
     }
 
-    /// Returns a whole number. cJSON prints one of 10^15 and more with an exponent; iperf3 before
+    /// A whole number. cJSON prints one of 10^15 and more with an exponent; iperf3 before
     /// 3.14 prints -1 as 2^64 - 1.
     fn signed(&self) -> Option<i64> {
         match self {

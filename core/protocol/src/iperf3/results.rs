@@ -15,8 +15,8 @@ pub(super) const MAX_OF_SERVER: usize = 32 << 20;
 /// a stock client with 128 streams have 32 KiB.
 pub(super) const MAX_OF_CLIENT: usize = 256 << 10;
 
-/// Returns the id of a stream by its place in the order of creation. The ids are 1, 3, 4, 5, ...:
-/// iperf3 skips 2.
+/// Id of a stream by its place in the order of creation. The ids are 1, 3, 4, 5, ...: iperf3 skips
+/// 2.
 pub fn stream_id(place: usize) -> u64 {
     let place = place as u64;
     if place == 0 { 1 } else { place + 2 }
@@ -94,7 +94,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Returns the JSON to send.
+    /// JSON to send.
     pub fn to_json(&self) -> Value {
         let mut value = json!({
             "cpu_util_total": self.cpu.total,
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Returns results with all values set.
+    /// Results with all values set.
     fn results() -> Results {
         Results {
             cpu: Cpu {

@@ -129,12 +129,12 @@ impl Session {
         session
     }
 
-    /// Returns the next bytes to send or event.
+    /// Next bytes to send or event.
     pub fn poll_output(&mut self) -> Option<Output<ServerEvent>> {
         self.outbox.pop_front()
     }
 
-    /// Returns the time to call [`Self::handle_timeout`].
+    /// Time to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }

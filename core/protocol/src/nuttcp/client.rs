@@ -125,17 +125,17 @@ impl Client {
         }
     }
 
-    /// Returns the parameters; options that the server does not support are switched off.
+    /// Parameters; options that the server does not support are switched off.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Returns the private text of a server of this project; empty from others.
+    /// Private text of a server of this project; empty from others.
     pub fn private(&self) -> &str {
         &self.private
     }
 
-    /// Returns the next output.
+    /// Next output.
     pub fn poll_output(&mut self) -> Option<Output<Event>> {
         self.waiting.pop()
     }

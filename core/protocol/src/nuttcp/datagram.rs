@@ -96,7 +96,7 @@ impl Datagram {
         }
     }
 
-    /// Returns the bytes of a marker; `None` for data.
+    /// Bytes of a marker; `None` for data.
     pub fn marker(self) -> Option<[u8; MARKER]> {
         match self {
             Self::Begin(number) => Some([b'B', b'O', b'D', b'0' + number.min(1)]),
@@ -380,34 +380,34 @@ impl Receiver {
         }
     }
 
-    /// Returns whether the last marker has arrived.
+    /// Whether the last marker has arrived.
     pub const fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Returns whether data has begun to arrive and not ended.
+    /// Whether data has begun to arrive and not ended.
     pub const fn is_receiving(&self) -> bool {
         self.begun.is_some() && self.ended.is_none()
     }
 
-    /// Returns the time at which the transfer began.
+    /// Time at which the transfer began.
     pub const fn begun(&self) -> Option<Instant> {
         self.begun
     }
 
-    /// Returns the time from begin to end, or until `now` before the end.
+    /// Time from begin to end, or until `now` before the end.
     pub fn duration(&self, now: Instant) -> Duration {
         let end = self.ended.unwrap_or(now);
         self.begun
             .map_or(Duration::ZERO, |begun| end.saturating_since(begun))
     }
 
-    /// Returns everything counted since the beginning.
+    /// Everything counted since the beginning.
     pub fn total(&self) -> Received {
         self.report(&self.total, self.received, self.sent)
     }
 
-    /// Returns the counts since the last call.
+    /// Counts since the last call.
     pub fn take_interval(&mut self) -> Received {
         let received = self.received - self.interval_received;
         let sent = self.sent - self.interval_sent;
@@ -432,7 +432,7 @@ impl Receiver {
     }
 }
 
-/// Returns the losses from two amounts of data, in datagrams of equal length.
+/// Losses from two amounts of data, in datagrams of equal length.
 pub fn losses(sent: u64, received: u64, datagram_bytes: u64) -> Loss {
     let datagram = i128::from(datagram_bytes.max(1));
     let lost = i128::from(sent) - i128::from(received);
@@ -443,7 +443,7 @@ pub fn losses(sent: u64, received: u64, datagram_bytes: u64) -> Loss {
     Loss::new(lost, u64::try_from(sent).unwrap_or(u64::MAX))
 }
 
-/// Returns the payload of nuttcp's buffers: printable characters, repeated.
+/// Payload of nuttcp's buffers: printable characters, repeated.
 pub fn pattern(length: usize) -> Vec<u8> {
     (b' '..=b'~').cycle().take(length).collect()
 }

@@ -134,7 +134,7 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// Returns the beginning of a peer's text, short enough to be repeated.
+/// Beginning of a peer's text, short enough to be repeated.
 pub(super) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(EXCERPT) {
         None => text.to_owned(),

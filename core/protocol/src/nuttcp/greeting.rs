@@ -86,7 +86,7 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// Returns the behavior with a peer of that version.
+    /// Behavior with a peer of that version.
     pub fn new(peer: Version, parameters: &Parameters) -> Self {
         let is_long = parameters.buffer_bytes as usize >= COUNTED;
         let counts = !parameters.interval.is_zero() || parameters.jitter.has(Wanted::IN_SEQUENCE);

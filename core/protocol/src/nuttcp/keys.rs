@@ -197,7 +197,7 @@ impl Parameters {
         Ok((parameters, client))
     }
 
-    /// Returns the value of a key; `None` for a key of third parties without one.
+    /// Value of a key; `None` for a key of third parties without one.
     fn value(&self, key: Key, server: Version) -> Option<String> {
         let flag = |is_set: bool| Some(u8::from(is_set).to_string());
         let cpu = |cpu: Option<u32>| Some(cpu.map_or("-1".to_owned(), |cpu| cpu.to_string()));
@@ -427,7 +427,7 @@ impl Parameters {
     }
 }
 
-/// Returns the value of a key in the line.
+/// Value of a key in the line.
 fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.split(',').find_map(|field| {
         let (key, value) = field.split_once('=')?;

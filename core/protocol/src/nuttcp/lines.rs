@@ -21,7 +21,7 @@ const PIECE: usize = MAX_LINE - PRIVATE.len();
 /// Maximum number of bytes of a text in private lines.
 pub const MAX_PRIVATE: usize = 8 << 20;
 
-/// Returns a text as private lines.
+/// A text as private lines.
 pub(super) fn private(mut text: &str) -> String {
     let mut lines = String::new();
     while !text.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn private(mut text: &str) -> String {
     lines
 }
 
-/// Returns the piece in a private line; `None` if it is not private.
+/// Piece in a private line; `None` if it is not private.
 pub(super) fn piece(line: &str) -> Option<&str> {
     line.strip_prefix(PRIVATE)
 }
@@ -83,12 +83,12 @@ impl Lines {
         Ok(Some(line))
     }
 
-    /// Returns the number of bytes held.
+    /// Number of bytes held.
     pub fn held(&self) -> usize {
         self.begun.len()
     }
 
-    /// Returns a last line without an end, after the connection was closed.
+    /// A last line without an end, after the connection was closed.
     #[must_use]
     pub fn rest(&mut self) -> Option<String> {
         let rest = core::mem::take(&mut self.begun);

@@ -111,7 +111,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Returns the letter in the line's prefix.
+    /// Letter in the line's prefix.
     pub const fn letter(self) -> char {
         match self {
             Self::Transmitter => 't',

@@ -64,12 +64,12 @@ impl Format {
     /// `-f-cwnd`: no congestion window.
     pub const NO_CONGESTION_WINDOW: Self = Self(0x2000);
 
-    /// Returns whether all bits of `part` are set.
+    /// Whether all bits of `part` are set.
     pub const fn has(self, part: Self) -> bool {
         self.0 & part.0 == part.0
     }
 
-    /// Returns these bits and those of `part`.
+    /// These bits and those of `part`.
     #[must_use]
     pub const fn with(self, part: Self) -> Self {
         Self(self.0 | part.0)
@@ -90,12 +90,12 @@ impl Wanted {
     /// Jitter only of datagrams in sequence.
     pub const IN_SEQUENCE: u32 = 8;
 
-    /// Returns whether anything is wanted.
+    /// Whether anything is wanted.
     pub const fn any(self) -> bool {
         self.0 != 0
     }
 
-    /// Returns whether `part` is wanted.
+    /// Whether `part` is wanted.
     pub const fn has(self, part: u32) -> bool {
         self.0 & part != 0
     }
@@ -188,7 +188,7 @@ pub struct Parameters {
 }
 
 impl Default for Parameters {
-    /// Returns the parameters of `nuttcp HOST`: ten seconds of TCP from client to server.
+    /// Parameters of `nuttcp HOST`: ten seconds of TCP from client to server.
     fn default() -> Self {
         Self {
             buffer_bytes: 65_536,
@@ -256,12 +256,12 @@ impl Default for Limits {
 }
 
 impl Parameters {
-    /// Returns whether data flows between client and server at all.
+    /// Whether data flows between client and server at all.
     pub fn has_data(&self) -> bool {
         !self.traceroute && self.third_party.is_none()
     }
 
-    /// Returns the server's side of the transfer.
+    /// Server's side of the transfer.
     pub fn server(&self) -> Side {
         match self.client {
             Side::Transmitter => Side::Receiver,
@@ -269,12 +269,12 @@ impl Parameters {
         }
     }
 
-    /// Returns whether the client opens the data connections; UDP has none.
+    /// Whether the client opens the data connections; UDP has none.
     pub fn client_connects(&self) -> bool {
         (self.client == Side::Transmitter) != self.flipped
     }
 
-    /// Returns the test that a server runs as the client of the third party.
+    /// Test that a server runs as the client of the third party.
     pub fn delegated(&self) -> Option<Self> {
         let third = self.third_party.as_ref()?;
         let buffer_bytes = match (self.buffer_bytes, self.udp) {
@@ -378,7 +378,7 @@ fn refuse(key: &'static str, read: impl ToString, expected: &'static str) -> Res
     })
 }
 
-/// Returns whether a third party's name contains only a host and an address.
+/// Whether a third party's name contains only a host and an address.
 pub(super) fn is_host(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-.:/+=".contains(c);
     // A server that runs a command would read a leading dash as an option.
@@ -388,7 +388,7 @@ pub(super) fn is_host(text: &str) -> bool {
         && text.chars().all(is_part)
 }
 
-/// Returns whether a multicast group contains only an address.
+/// Whether a multicast group contains only an address.
 pub(super) fn is_group(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_hexdigit() || ".:".contains(c);
     !text.is_empty() && text.len() <= MAX_GROUP && text.chars().all(is_part)

@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// Returns the next output.
+    /// Next output.
     pub fn poll_output(&mut self) -> Option<Output<Event>> {
         self.waiting.pop()
     }
@@ -262,7 +262,7 @@ impl Server {
         }
     }
 
-    /// Returns whether the server reports intervals to the client.
+    /// Whether the server reports intervals to the client.
     fn has_intervals(&self) -> bool {
         !self.parameters.interval.is_zero() && self.parameters.server() == Side::Receiver
     }
@@ -298,7 +298,7 @@ impl Server {
     }
 }
 
-/// Returns a text without line ends, which would begin new lines.
+/// A text without line ends, which would begin new lines.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

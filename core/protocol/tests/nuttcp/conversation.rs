@@ -99,7 +99,7 @@ impl Pair {
     }
 }
 
-/// Returns the measurements of both sides of a transfer.
+/// Measurements of both sides of a transfer.
 fn measured(parameters: &Parameters) -> (Totals, Totals) {
     let mut sender = totals(amount(100.0, 83.886_08), 30.0);
     let mut receiver = totals(amount(99.0, 83.0), 20.0);
@@ -152,7 +152,7 @@ fn run_with(
     pair
 }
 
-/// Returns every kind of transfer, with the options that change the output.
+/// Every kind of transfer, with the options that change the output.
 fn kinds() -> Vec<Parameters> {
     let mut kinds = Vec::new();
     for bits in 0..32u32 {

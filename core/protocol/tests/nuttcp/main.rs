@@ -89,7 +89,7 @@ fn usage(user: f64, system: f64, elapsed: f64) -> Usage {
     }
 }
 
-/// Returns measurements of a side that used `percent` of a CPU.
+/// Measurements of a side that used `percent` of a CPU.
 fn totals(amount: Amount, percent: f64) -> Totals {
     let elapsed = amount.duration.as_secs_f64();
     let centiseconds = (percent * (elapsed * 100.0).floor() / 100.0).ceil();

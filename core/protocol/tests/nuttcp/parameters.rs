@@ -6,7 +6,6 @@ use gigatcp_protocol::nuttcp::{Side, Version};
 use gigatcp_units::Duration;
 use proptest::prelude::*;
 
-/// The keys of a line.
 fn keys(line: &str) -> Vec<&str> {
     let fields = line.trim().split(',');
     fields

@@ -39,7 +39,7 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// Returns the line without its end, with the fields that `format` selects.
+    /// Line without its end, with the fields that `format` selects.
     pub fn line(&self, format: Format) -> String {
         let mut sums = self.clone();
         for streams in [
@@ -51,7 +51,7 @@ impl Brief {
         sums.line_by_stream(format)
     }
 
-    /// Returns the line with the counts of single streams (`-br`, `-bc`).
+    /// Line with the counts of single streams (`-br`, `-bc`).
     pub fn line_by_stream(&self, format: Format) -> String {
         let is_parsed = format.has(Format::PARSE);
         let (megabytes, mbps) = (self.received.megabytes(), self.received.mbps());

@@ -45,7 +45,7 @@ pub struct Total {
 }
 
 impl Interval {
-    /// Returns the line without its end, with the fields that `format` selects.
+    /// Line without its end, with the fields that `format` selects.
     pub fn line(&self, format: Format) -> String {
         let is_parsed = format.has(Format::PARSE);
         let mut line = amount(

@@ -56,7 +56,7 @@ impl Amount {
         }
     }
 
-    /// Returns the amount with the bytes of `exact`, if both print the same MB.
+    /// Amount with the bytes of `exact`, if both print the same MB.
     ///
     /// A line has four decimal digits; the other side has the exact amount.
     #[must_use]
@@ -142,7 +142,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns only the wanted parts.
+    /// Only the wanted parts.
     #[must_use]
     pub fn only(self, wanted: Wanted) -> Self {
         Self {

@@ -158,7 +158,7 @@ fn pairs<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
     Some(pairs)
 }
 
-/// Returns the key of a figure that precedes `unit`.
+/// Key of a figure that precedes `unit`.
 fn unit_key(unit: &str) -> Option<&'static str> {
     Some(match unit {
         "%TX" => "tx_cpu",

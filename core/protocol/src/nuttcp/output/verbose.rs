@@ -81,7 +81,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns CPU time over real time in percent of one CPU, rounded down.
+    /// CPU time over real time in percent of one CPU, rounded down.
     pub fn percent(&self) -> u32 {
         const CENTISECOND: u64 = 10_000_000;
         let cpu = self.user.as_nanos() / CENTISECOND + self.system.as_nanos() / CENTISECOND;
@@ -143,7 +143,7 @@ impl Writer {
         }
     }
 
-    /// Returns the lines, each with its end.
+    /// Lines, each with its end.
     pub fn finish(self) -> String {
         self.text
     }
@@ -374,13 +374,13 @@ impl Writer {
     }
 }
 
-/// Returns an amount in KiB per second of a span.
+/// An amount in KiB per second of a span.
 fn per_second(totals: &Totals, span: Duration) -> f64 {
     let seconds = span.as_secs_f64().max(1e-6);
     totals.amount.bytes.as_u64() as f64 / seconds / 1024.0
 }
 
-/// Returns the plural ending of `second` for a span.
+/// Plural ending of `second` for a span.
 fn plural(span: Duration) -> String {
     let is_one = span == Duration::from_secs(1);
     if is_one {
