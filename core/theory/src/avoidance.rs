@@ -12,18 +12,17 @@
 //! Out of scope: queues. With a buffer of one bandwidth-delay product
 //! the window oscillates above the path's own and the rate does not suffer.
 
-/// Returns the RTTs in which the window grows from `from` to `to` segments. Zero if it is that
-/// large already.
+/// RTTs in which the window grows from `from` to `to` segments. Zero if it is that large already.
 pub fn rounds(from: f64, to: f64, segments_per_ack: f64) -> f64 {
     ((to - from) * segments_per_ack).max(0.0)
 }
 
-/// Returns the RTTs from the halving of a `window` until it regains its size.
+/// RTTs from the halving of a `window` until it regains its size.
 pub fn rounds_after_halving(window: f64, segments_per_ack: f64) -> f64 {
     rounds(window / 2.0, window, segments_per_ack)
 }
 
-/// Returns the mean window over a cycle that ends at `peak` segments.
+/// Mean window over a cycle that ends at `peak` segments.
 pub fn mean_window(peak: f64) -> f64 {
     0.75 * peak
 }
@@ -35,7 +34,7 @@ mod tests {
     use crate::mathis;
     use gigatcp_units::Probability;
 
-    /// Returns the segments sent while the window grows from half of `peak` to `peak`.
+    /// Segments sent while the window grows from half of `peak` to `peak`.
     fn segments_per_cycle(peak: f64, segments_per_ack: f64) -> f64 {
         0.375 * segments_per_ack * peak * peak
     }

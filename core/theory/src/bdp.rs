@@ -11,24 +11,24 @@
 
 use gigatcp_units::{Bytes, Duration, Rate};
 
-/// Returns the bandwidth-delay product, rounded down. It is the number of bytes in flight that keep
-/// a path of `rate` and `rtt` busy.
+/// Bandwidth-delay product, rounded down. It is the number of bytes in flight that keep a path of
+/// `rate` and `rtt` busy.
 pub fn bandwidth_delay_product(rate: Rate, rtt: Duration) -> Bytes {
     rate.amount_in(rtt)
 }
 
-/// Returns the maximum rate with `window` bytes in flight over `rtt`, rounded down. Zero for an
-/// `rtt` of zero, where a window limits nothing.
+/// Maximum rate with `window` bytes in flight over `rtt`, rounded down. Zero for an `rtt` of zero,
+/// where a window limits nothing.
 pub fn window_limited_rate(window: Bytes, rtt: Duration) -> Rate {
     Rate::from_amount(window, rtt)
 }
 
-/// Returns the bandwidth-delay product in segments of `mss` bytes, not rounded.
+/// Bandwidth-delay product in segments of `mss` bytes, not rounded.
 pub fn window_in_segments(rate: Rate, rtt: Duration, mss: Bytes) -> f64 {
     segment_rate(rate, mss) * rtt.as_secs_f64()
 }
 
-/// Returns the number of segments of `mss` bytes per second at `rate`.
+/// Number of segments of `mss` bytes per second at `rate`.
 pub fn segment_rate(rate: Rate, mss: Bytes) -> f64 {
     rate.as_bps() as f64 / mss.as_bits_f64()
 }

@@ -35,8 +35,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// Returns a path with the defaults of a current sender. These are ten segments of initial
-    /// window, every segment counted, and the constant of the 2002 slides.
+    /// A path with the defaults of a current sender. These are ten segments of initial window,
+    /// every segment counted, and the constant of the 2002 slides.
     pub const fn new(rate: Rate, rtt: Duration, mss: Bytes) -> Self {
         Self {
             rate,
@@ -48,7 +48,7 @@ impl Path {
         }
     }
 
-    /// Returns the time to send `amount` bytes without loss, see [`slow_start::completion_time`].
+    /// Time to send `amount` bytes without loss, see [`slow_start::completion_time`].
     pub fn completion_time(&self, amount: Bytes) -> Duration {
         let iw = f64::from(self.iw);
         slow_start::completion_time(amount, self.rate, self.rtt, self.mss, iw, self.growth)
@@ -150,7 +150,7 @@ impl fmt::Display for BudgetError {
 impl core::error::Error for BudgetError {}
 
 impl PathBudget {
-    /// Returns all results for `path`.
+    /// All results for `path`.
     ///
     /// # Errors
     /// A [`BudgetError`] if a quantity is zero that must not be.
@@ -236,7 +236,7 @@ fn scalable(path: &Path, window: f64) -> ResponseBudget {
     response(path, scalable::loss_budget(window), refill)
 }
 
-/// Returns the parameters of the model of Padhye et al.
+/// Parameters of the model of Padhye et al.
 fn pftk(path: &Path) -> Pftk {
     Pftk {
         rtt: path.rtt,

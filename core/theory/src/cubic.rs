@@ -44,7 +44,7 @@ impl Default for Cubic {
 }
 
 impl Cubic {
-    /// Returns K: time from a loss at `w_max` segments until the curve regains it.
+    /// K: time from a loss at `w_max` segments until the curve regains it.
     pub fn k(self, w_max: f64) -> Duration {
         Duration::from_secs_f64(self.k_seconds(w_max))
     }
@@ -53,44 +53,44 @@ impl Cubic {
         libm::cbrt(w_max * (1.0 - self.beta) / self.c)
     }
 
-    /// Returns the curve: window in segments, `since` after a loss at `w_max`.
+    /// Curve: window in segments, `since` after a loss at `w_max`.
     pub fn window(self, w_max: f64, since: Duration) -> f64 {
         let distance = since.as_secs_f64() - self.k_seconds(w_max);
         self.c * distance * distance * distance + w_max
     }
 
-    /// Returns the segments per RTT by which the Reno-friendly estimate grows.
+    /// Segments per RTT by which the Reno-friendly estimate grows.
     pub fn alpha(self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
 
-    /// Returns the time after a loss at `w_max` until the window regains its size. By the curve or
-    /// by the Reno-friendly estimate, whichever is earlier.
+    /// Time after a loss at `w_max` until the window regains its size. By the curve or by the
+    /// Reno-friendly estimate, whichever is earlier.
     pub fn refill_time(self, w_max: f64, rtt: Duration) -> Duration {
         let rounds = w_max * (1.0 - self.beta) / self.alpha();
         let friendly = Duration::from_secs_f64(rounds * rtt.as_secs_f64());
         self.k(w_max).min(friendly)
     }
 
-    /// Returns the mean window of the curve alone at loss probability `p`.
+    /// Mean window of the curve alone at loss probability `p`.
     pub fn curve_window(self, rtt: Duration, p: Probability) -> f64 {
         self.scale() * libm::pow(rtt.as_secs_f64() / p.as_f64(), 0.75)
     }
 
-    /// Returns the mean window at loss probability `p`, never below that of standard TCP.
+    /// Mean window at loss probability `p`, never below that of standard TCP.
     pub fn mean_window(self, rtt: Duration, p: Probability) -> f64 {
         let reno = mean_window(MathisConstant::Rfc3649, p);
         self.curve_window(rtt, p).max(reno)
     }
 
-    /// Returns the maximum loss probability with a mean window of `window` segments.
+    /// Maximum loss probability with a mean window of `window` segments.
     pub fn loss_budget(self, rtt: Duration, window: f64) -> Probability {
         let curve = rtt.as_secs_f64() * libm::pow(self.scale() / window, 4.0 / 3.0);
         let share = MathisConstant::Rfc3649.value() / window;
         clamped(curve.max(share * share))
     }
 
-    /// Returns the factor before (RTT/p)^(3/4): 1.054 with the constants of the RFC.
+    /// Factor before (RTT/p)^(3/4): 1.054 with the constants of the RFC.
     fn scale(self) -> f64 {
         let inner = self.c * (3.0 + self.beta) / (4.0 * (1.0 - self.beta));
         libm::pow(inner, 0.25)

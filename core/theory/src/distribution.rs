@@ -3,7 +3,7 @@
 //! The incomplete beta function is evaluated by its continued fraction, and quantiles are found
 //! by bisection.
 
-/// Returns the quantile of Student's t distribution at `p` of one half and above.
+/// Quantile of Student's t distribution at `p` of one half and above.
 pub fn t_quantile(p: f64, freedom: f64) -> f64 {
     debug_assert!(
         (0.5..1.0).contains(&p) && freedom > 0.0,
@@ -13,7 +13,7 @@ pub fn t_quantile(p: f64, freedom: f64) -> f64 {
     bisected(|t| t_two_tails(t, freedom) > tails)
 }
 
-/// Returns the two-sided tail probability of a t.
+/// Two-sided tail probability of a t.
 fn t_two_tails(t: f64, freedom: f64) -> f64 {
     debug_assert!(
         freedom > 0.0,
@@ -22,7 +22,7 @@ fn t_two_tails(t: f64, freedom: f64) -> f64 {
     beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
-/// Returns the upper tail probability of an F.
+/// Upper tail probability of an F.
 pub fn f_tail(f: f64, above: f64, below: f64) -> f64 {
     debug_assert!(
         above > 0.0 && below > 0.0,
@@ -35,7 +35,7 @@ pub fn f_tail(f: f64, above: f64, below: f64) -> f64 {
     }
 }
 
-/// Returns the positive value below which `is_below` holds, by bisection.
+/// Positive value below which `is_below` holds, by bisection.
 fn bisected(is_below: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     while is_below(high) && high < 1e300 {
@@ -53,8 +53,8 @@ fn bisected(is_below: impl Fn(f64) -> bool) -> f64 {
     (low + high) / 2.0
 }
 
-/// Returns the regularized incomplete beta function, by its continued fraction. Abramowitz and
-/// Stegun 26.5.8, evaluated from the front (Lentz 1976).
+/// Regularized incomplete beta function, by its continued fraction. Abramowitz and Stegun 26.5.8,
+/// evaluated from the front (Lentz 1976).
 fn beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -77,7 +77,7 @@ fn beta(a: f64, b: f64, x: f64) -> f64 {
     share
 }
 
-/// Returns the continued fraction of the incomplete beta function.
+/// Continued fraction of the incomplete beta function.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let nonzero = |value: f64| {

@@ -29,7 +29,7 @@ pub const HIGH_WINDOW: f64 = 83_000.0;
 /// Decrease at and above [`HIGH_WINDOW`], as a share of the window.
 pub const HIGH_DECREASE: f64 = 0.1;
 
-/// Returns the mean window in segments at loss probability `p`.
+/// Mean window in segments at loss probability `p`.
 pub fn mean_window(p: Probability) -> f64 {
     let standard = standard_window(MathisConstant::Rfc3649, p);
     if standard <= LOW_WINDOW {
@@ -38,7 +38,7 @@ pub fn mean_window(p: Probability) -> f64 {
     0.12 / libm::pow(p.as_f64(), 0.835)
 }
 
-/// Returns the maximum loss probability with a mean window of `window` segments.
+/// Maximum loss probability with a mean window of `window` segments.
 pub fn loss_budget(window: f64) -> Probability {
     if window <= LOW_WINDOW {
         let share = MathisConstant::Rfc3649.value() / window;
@@ -69,8 +69,8 @@ fn raw_increase(w: f64) -> f64 {
     libm::pow(w, 0.8) * 2.0 * b / ((2.0 - b) * 12.8)
 }
 
-/// Returns the RTTs between two losses at a mean window of `w` segments. It is 1/(w p(w)), and two
-/// thirds of the window where it is standard TCP.
+/// RTTs between two losses at a mean window of `w` segments. It is 1/(w p(w)), and two thirds of
+/// the window where it is standard TCP.
 pub fn rounds_between_losses(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return w * 2.0 / 3.0;
@@ -78,9 +78,8 @@ pub fn rounds_between_losses(w: f64) -> f64 {
     libm::pow(w, 0.2) / 0.078
 }
 
-/// Returns the RTTs in which the window grows from `from` to `to` segments without loss. It steps
-/// the recurrence w + a(w), which has no closed form. Of the last round only the needed share
-/// counts.
+/// RTTs in which the window grows from `from` to `to` segments without loss. It steps the
+/// recurrence w + a(w), which has no closed form. Of the last round only the needed share counts.
 pub fn rounds(from: f64, to: f64) -> f64 {
     if to == f64::INFINITY {
         return to;
@@ -99,7 +98,7 @@ pub fn rounds(from: f64, to: f64) -> f64 {
     rounds
 }
 
-/// Returns the RTTs after a loss at `window` segments until it regains its size.
+/// RTTs after a loss at `window` segments until it regains its size.
 pub fn rounds_after_loss(window: f64) -> f64 {
     rounds(window * (1.0 - decrease(window)), window)
 }
@@ -127,8 +126,8 @@ mod tests {
         (1e-10, 26_864_653.0, 388.0),
     ];
 
-    /// Returns the rate of a HighSpeed TCP connection relative to a standard one. Both have the same
-    /// loss probability.
+    /// Rate of a HighSpeed TCP connection relative to a standard one. Both have the same loss
+    /// probability.
     fn relative_share(p: Probability) -> f64 {
         mean_window(p) / standard_window(MathisConstant::Rfc3649, p)
     }

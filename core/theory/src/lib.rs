@@ -46,7 +46,7 @@ pub use budget::{BudgetError, Path, PathBudget};
 pub use mathis::MathisConstant;
 pub use slow_start::Growth;
 
-/// Returns a probability from an equation that may leave its valid range.
+/// A probability from an equation that may leave its valid range.
 fn clamped(p: f64) -> gigatcp_units::Probability {
     debug_assert!(!p.is_nan(), "no equation gives what is no number");
     // NaN, which no caller produces, would become zero.

@@ -14,7 +14,7 @@
 /// The threshold that RFC 3742 recommends, in segments.
 pub const MAX_SSTHRESH: f64 = 100.0;
 
-/// Returns the RTTs in which the window grows from `iw` to `window` segments.
+/// RTTs in which the window grows from `iw` to `window` segments.
 pub fn rounds(window: f64, iw: f64, max_ssthresh: f64) -> f64 {
     let exponential = libm::log2(window.min(max_ssthresh) / iw).max(0.0);
     let start = max_ssthresh.max(iw);
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
     use crate::close::{assert_close, assert_rounds_to};
 
-    /// Returns the segments by which one acknowledgment enlarges a window of `cwnd` segments.
+    /// Segments by which one acknowledgment enlarges a window of `cwnd` segments.
     fn increment_per_ack(cwnd: f64, max_ssthresh: f64) -> f64 {
         if cwnd <= max_ssthresh {
             return 1.0;

@@ -51,7 +51,7 @@ impl MathisConstant {
         Self::Rfc3649,
     ];
 
-    /// Returns the value.
+    /// Value.
     pub fn value(self) -> f64 {
         match self {
             Self::Slides => 0.7,
@@ -65,34 +65,34 @@ impl MathisConstant {
     }
 }
 
-/// Returns the mean window in segments at loss probability `p`; infinite without loss.
+/// Mean window in segments at loss probability `p`; infinite without loss.
 pub fn mean_window(c: MathisConstant, p: Probability) -> f64 {
     c.value() / libm::sqrt(p.as_f64())
 }
 
-/// Returns the rate at loss probability `p`; [`Rate::MAX`] if unlimited. It is unlimited without
-/// loss or without delay.
+/// Rate at loss probability `p`; [`Rate::MAX`] if unlimited. It is unlimited without loss or
+/// without delay.
 pub fn rate(c: MathisConstant, mss: Bytes, rtt: Duration, p: Probability) -> Rate {
     let bps = mean_window(c, p) * mss.as_bits_f64() / rtt.as_secs_f64();
     // `as` saturates at the largest rate.
     Rate::from_bps((bps + 0.5) as u64)
 }
 
-/// Returns the loss budget: the maximum loss probability at which `rate` is reached. It is at most
-/// one; the law exceeds one for windows below C.
+/// Loss budget: the maximum loss probability at which `rate` is reached. It is at most one; the law
+/// exceeds one for windows below C.
 pub fn loss_budget(c: MathisConstant, mss: Bytes, rtt: Duration, rate: Rate) -> Probability {
     let window = segment_rate(rate, mss) * rtt.as_secs_f64();
     let share = c.value() / window;
     clamped(share * share)
 }
 
-/// Returns the segments between losses at loss probability `p`; infinite without loss.
+/// Segments between losses at loss probability `p`; infinite without loss.
 pub fn segments_between_losses(p: Probability) -> f64 {
     1.0 / p.as_f64()
 }
 
-/// Returns the time between losses; [`Duration::MAX`] without loss. Segments of `mss` bytes pass at
-/// `rate` and are lost with probability `p`.
+/// Time between losses; [`Duration::MAX`] without loss. Segments of `mss` bytes pass at `rate` and
+/// are lost with probability `p`.
 pub fn time_between_losses(p: Probability, mss: Bytes, rate: Rate) -> Duration {
     Duration::from_secs_f64(segments_between_losses(p) / segment_rate(rate, mss))
 }
@@ -105,7 +105,7 @@ mod tests {
     const GIGABIT: Rate = Rate::from_bps(1_000_000_000);
     const RTT: Duration = Duration::from_millis(70);
 
-    /// Returns loss budget and seconds between losses of the 2002 slides' example.
+    /// Loss budget and seconds between losses of the 2002 slides' example.
     fn slide(mss: u64, rtt: Duration, rate: Rate) -> (f64, f64) {
         let mss = Bytes::new(mss);
         let p = loss_budget(MathisConstant::Slides, mss, rtt, rate);

@@ -35,8 +35,8 @@ pub struct Pftk {
 }
 
 impl Pftk {
-    /// Returns the segments per second by the full model. Without loss it is the limit of the
-    /// window, or infinite.
+    /// Segments per second by the full model. Without loss it is the limit of the window, or
+    /// infinite.
     pub fn full(&self, loss: Probability) -> f64 {
         let p = loss.as_f64();
         let rtt = self.rtt.as_secs_f64();
@@ -60,19 +60,19 @@ impl Pftk {
         sent / spent
     }
 
-    /// Returns the full model's rate for segments of `mss` bytes.
+    /// Full model's rate for segments of `mss` bytes.
     pub fn rate(&self, mss: Bytes, p: Probability) -> Rate {
         Rate::from_bps((self.full(p) * mss.as_bits_f64() + 0.5) as u64)
     }
 }
 
-/// Returns E\[W\]: the mean window in segments at the end of a loss-free period.
+/// E\[W\]: the mean window in segments at the end of a loss-free period.
 pub fn expected_window(p: f64, b: f64) -> f64 {
     let offset = (2.0 + b) / (3.0 * b);
     offset + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + offset * offset)
 }
 
-/// Returns Q(w): the share of loss indications at window `w` that are timeouts.
+/// Q(w): the share of loss indications at window `w` that are timeouts.
 pub fn timeout_share(p: f64, w: f64) -> f64 {
     // Three duplicate acknowledgments need a fourth segment.
     if w <= 3.0 {

@@ -42,7 +42,7 @@ pub struct Responsiveness {
     pub combined: f64,
 }
 
-/// Returns the mean of the times up to the 95th percentile (nearest rank); `None` without any.
+/// Mean of the times up to the 95th percentile (nearest rank); `None` without any.
 pub fn trimmed_mean(times: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = times.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -50,8 +50,8 @@ pub fn trimmed_mean(times: &[f64]) -> Option<f64> {
     Summary::of(&sorted[..kept]).map(|summary| summary.mean)
 }
 
-/// Returns the responsiveness for times in seconds: handshakes, requests on connections of their
-/// own, and those on connections with load. `None` without times of each kind.
+/// Responsiveness for times in seconds: handshakes, requests on connections of their own, and those
+/// on connections with load. `None` without times of each kind.
 pub fn responsiveness(
     handshakes: &[f64],
     requests: &[f64],

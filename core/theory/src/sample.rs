@@ -87,12 +87,12 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
 }
 
-/// Returns the mean; `None` without values.
+/// Mean; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the sample variance; 0 for fewer than two values.
+/// Sample variance; 0 for fewer than two values.
 pub fn variance(values: &[f64]) -> f64 {
     let Some(mean) = mean(values).filter(|_| values.len() > 1) else {
         return 0.0;
@@ -101,8 +101,8 @@ pub fn variance(values: &[f64]) -> f64 {
     squares.sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Returns the number of warm-up observations at the beginning, equation (2). `None`: there is no
-/// steady part, or there are fewer than 20 observations.
+/// Number of warm-up observations at the beginning, equation (2). `None`: there is no steady part,
+/// or there are fewer than 20 observations.
 pub fn warm_up(observations: &[f64]) -> Option<usize> {
     /// Number of observations per batch.
     const BATCH: usize = 5;

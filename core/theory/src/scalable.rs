@@ -23,23 +23,23 @@ pub const INCREASE: f64 = 0.01;
 /// Share by which a loss reduces the window.
 pub const DECREASE: f64 = 0.125;
 
-/// Returns the RTTs after a loss until the window regains its size.
+/// RTTs after a loss until the window regains its size.
 pub fn rounds_between_losses() -> f64 {
     -libm::log1p(-DECREASE) / libm::log1p(INCREASE)
 }
 
-/// Returns the mean window in segments at loss probability `p`.
+/// Mean window in segments at loss probability `p`.
 pub fn mean_window(p: Probability) -> f64 {
     mean_window_times_p() / p.as_f64()
 }
 
-/// Returns the maximum loss probability with a mean window of `window` segments.
+/// Maximum loss probability with a mean window of `window` segments.
 pub fn loss_budget(window: f64) -> Probability {
     clamped(mean_window_times_p() / window)
 }
 
-/// Returns the mean window times p. A cycle sends 1/p segments in a fixed number of rounds; this is
-/// the inverse of that number.
+/// Mean window times p. A cycle sends 1/p segments in a fixed number of rounds; this is the inverse
+/// of that number.
 fn mean_window_times_p() -> f64 {
     1.0 / rounds_between_losses()
 }

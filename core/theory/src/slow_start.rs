@@ -25,43 +25,42 @@ impl Growth {
     /// 1.5: every second segment is acknowledged and acknowledgments counted.
     pub const DELAYED_ACK: Self = Self(1.5);
 
-    /// Returns the growth `factor`; `None` unless it is finite and above one.
+    /// Growth `factor`; `None` unless it is finite and above one.
     pub fn try_new(factor: f64) -> Option<Self> {
         (factor > 1.0 && factor.is_finite()).then_some(Self(factor))
     }
 
-    /// Returns the factor.
+    /// Factor.
     pub const fn factor(self) -> f64 {
         self.0
     }
 
-    /// Returns the segments that one acknowledgment covers: b of the loss models. Each
-    /// acknowledgment adds one segment of window.
+    /// Segments that one acknowledgment covers: b of the loss models. Each acknowledgment adds one
+    /// segment of window.
     pub fn segments_per_ack(self) -> f64 {
         1.0 / (self.0 - 1.0)
     }
 }
 
-/// Returns the RTTs in which the window grows from `iw` to `window` segments. Zero if it is that
-/// large already.
+/// RTTs in which the window grows from `iw` to `window` segments. Zero if it is that large already.
 pub fn rounds(window: f64, iw: f64, growth: Growth) -> f64 {
     (libm::log(window / iw) / libm::log(growth.0)).max(0.0)
 }
 
-/// Returns the number of RTTs with sending, up to the first of `window` segments. It includes that
-/// RTT: the integer above `rounds + 1`.
+/// Number of RTTs with sending, up to the first of `window` segments. It includes that RTT: the
+/// integer above `rounds + 1`.
 pub fn sending_rounds(window: f64, iw: f64, growth: Growth) -> f64 {
     libm::ceil(rounds(window, iw, growth) + 1.0)
 }
 
-/// Returns the segments sent in the first `rounds` RTTs.
+/// Segments sent in the first `rounds` RTTs.
 pub fn segments_sent(rounds: f64, iw: f64, growth: Growth) -> f64 {
     iw * (libm::pow(growth.0, rounds) - 1.0) / (growth.0 - 1.0)
 }
 
-/// Returns the time to send `amount` bytes over a path of `rate` and `rtt`. Without loss: in slow
-/// start until the path is full, then at `rate`. From the first segment sent to the last, without
-/// the handshake and the last half RTT.
+/// Time to send `amount` bytes over a path of `rate` and `rtt`. Without loss: in slow start until
+/// the path is full, then at `rate`. From the first segment sent to the last, without the handshake
+/// and the last half RTT.
 pub fn completion_time(
     amount: Bytes,
     rate: Rate,
