@@ -12,22 +12,22 @@ impl Bytes {
     /// Larger than any amount that occurs: unlimited.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns an amount of `bytes` bytes.
+    /// An amount of `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// Returns the amount as a plain number of bytes.
+    /// Amount as a plain number of bytes.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// Returns the amount in bits, as a real number (for rates and printing).
+    /// Amount in bits, as a real number (for rates and printing).
     pub const fn as_bits_f64(self) -> f64 {
         self.0 as f64 * 8.0
     }
 
-    /// Returns the difference, zero if it would be negative.
+    /// Difference, zero if it would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

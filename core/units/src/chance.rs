@@ -10,13 +10,13 @@ impl Probability {
     /// Probability 1.
     pub const ALWAYS: Self = Self(1.0);
 
-    /// Returns the probability `p`; `None` if `p` is outside 0 to 1 or NaN.
+    /// Probability `p`; `None` if `p` is outside 0 to 1 or NaN.
     pub fn try_new(p: f64) -> Option<Self> {
         // Adding zero turns negative zero into zero.
         (0.0..=1.0).contains(&p).then_some(Self(p + 0.0))
     }
 
-    /// Returns the probability as a number from 0 to 1.
+    /// Probability as a number from 0 to 1.
     pub const fn as_f64(self) -> f64 {
         self.0
     }

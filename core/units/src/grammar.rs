@@ -155,7 +155,7 @@ impl Quantity {
         self.units().iter().copied().find(|unit| unit.name == name)
     }
 
-    /// Returns `value` of the smallest unit, in the form that [`Display`] prints.
+    /// `value` of the smallest unit, in the form that [`Display`] prints.
     fn print(self, value: u64) -> String {
         // Segment sizes and MTUs are written in bytes: `1500 B`.
         let plain = matches!(self, Self::Bytes | Self::Octets) && value < 10_000;
@@ -167,7 +167,7 @@ impl Quantity {
         shortest.unwrap_or_else(|| format!("{value} {}", self.zero_unit()))
     }
 
-    /// Returns the unit for zero: any would be correct, this is the plainest.
+    /// Unit for zero: any would be correct, this is the plainest.
     fn zero_unit(self) -> &'static str {
         match self {
             Self::Duration => "s",
@@ -255,7 +255,7 @@ impl<'a> Body<'a> {
         Ok((number, Word { text, start }))
     }
 
-    /// Returns the value in the smallest unit. `scale_of` returns the size of a unit in it.
+    /// Value in the smallest unit. `scale_of` returns the size of a unit in it.
     fn integer(
         &self,
         quantity: Quantity,
@@ -306,7 +306,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns `count` as a share of the number in `total`.
+    /// `count` as a share of the number in `total`.
     fn share(&self, count: &Number<'a>, total: Body<'a>) -> Result<f64, Failure> {
         let (of, behind) = total.split()?;
         if !behind.text.is_empty() {

@@ -3,9 +3,8 @@
 //! A capture, a socket's state or a sysctl contains only the name. Unlisted names are treated as
 //! loss-based controls with a congestion window.
 
-/// Returns whether a kernel's congestion control of that name is rate-based. Such a control follows
-/// a model of the path's rate: it paces, has no slow-start threshold, and does not respond to each
-/// loss.
+/// Whether a kernel's congestion control of that name is rate-based. Such a control follows a model
+/// of the path's rate: it paces, has no slow-start threshold, and does not respond to each loss.
 ///
 /// `bbr` is Linux's; the others are BBR from outside the kernel tree: versions 1 to 3 side by side
 /// (Google), `bbrplus` (a patch to version 1).

@@ -17,9 +17,9 @@ const LONGEST: usize = 64;
 /// Cost of one edit; a difference of case costs half of it.
 const EDIT: usize = 2;
 
-/// Returns the candidate nearest to `word`; `None` if none is near. Near is at most one edit for
-/// words of up to five letters, one in three letters for longer ones. The first of equally near
-/// candidates is returned.
+/// Candidate nearest to `word`; `None` if none is near. Near is at most one edit for words of up to
+/// five letters, one in three letters for longer ones. The first of equally near candidates is
+/// returned.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // `nth` stops early: a long hostile word is never collected.
     if word.is_empty() || word.chars().nth(LONGEST).is_some() {
@@ -41,12 +41,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best
 }
 
-/// Returns the maximum distance of a typing error in a word of `len` letters.
+/// Maximum distance of a typing error in a word of `len` letters.
 fn allowance(len: usize) -> usize {
     EDIT * (len / 3).max(1)
 }
 
-/// Returns the optimal string alignment distance in half edits.
+/// Optimal string alignment distance in half edits.
 fn distance(a: &[char], b: &[char]) -> usize {
     // A word in capitals counts as one typing error, independent of its length.
     let lower = |word: &[char]| -> Vec<char> {
@@ -75,7 +75,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
     above[b.len()]
 }
 
-/// Returns the cost of `a` in place of `b`.
+/// Cost of `a` in place of `b`.
 fn replacement(a: char, b: char) -> usize {
     if a == b {
         0

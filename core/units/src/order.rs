@@ -15,12 +15,12 @@ pub struct Order {
 }
 
 impl Order {
-    /// Returns the identity.
+    /// Identity.
     pub const fn written(count: u64) -> Self {
         Self { count, half: None }
     }
 
-    /// Returns the random permutation of a seed.
+    /// Random permutation of a seed.
     pub const fn random(count: u64, seed: u64) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let half = bits.div_ceil(2);
@@ -31,7 +31,7 @@ impl Order {
         }
     }
 
-    /// Returns the number at a place.
+    /// Number at a place.
     pub fn at(&self, place: u64) -> u64 {
         debug_assert!(
             place < self.count,

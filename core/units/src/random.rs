@@ -39,7 +39,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Stream(Pcg64);
 
 impl Stream {
-    /// Returns the stream of `purpose` inside the element with this name.
+    /// Stream of `purpose` inside the element with this name.
     pub fn new(seed: u64, name: &str, purpose: u64) -> Self {
         let key = key(seed, name, purpose);
         let word = |i: u64| u128::from(mix(key.wrapping_add(i.wrapping_mul(GOLDEN))));
@@ -47,25 +47,25 @@ impl Stream {
         Self(Pcg64::new(state, (word(3) << 64) | word(4)))
     }
 
-    /// Returns 64 random bits.
+    /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Returns a number above 0 and below 1, uniformly distributed.
+    /// A number above 0 and below 1, uniformly distributed.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         // 52.5 bits: neither end is reached, and every value is exact.
         ((self.bits() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
-    /// Returns an exponentially distributed number of this mean.
+    /// An exponentially distributed number of this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -libm::log(self.uniform()) * mean
     }
 
-    /// Returns a Pareto-distributed number: `scale / u^(1/shape)`, `scale` or more.
+    /// A Pareto-distributed number: `scale / u^(1/shape)`, `scale` or more.
     pub fn pareto(&mut self, scale: f64, shape: f64) -> f64 {
         debug_assert!(
             scale >= 0.0 && shape > 0.0,

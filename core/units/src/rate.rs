@@ -12,12 +12,12 @@ impl Rate {
     /// Higher than any rate that occurs: unlimited.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns a rate of `bps` bits per second.
+    /// A rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
-    /// Returns the rate of `amount` in `span`, rounded down. Zero for an empty span; saturates at
+    /// Rate of `amount` in `span`, rounded down. Zero for an empty span; saturates at
     /// [`Rate::MAX`].
     pub fn from_amount(amount: Bytes, span: Duration) -> Self {
         if span.is_zero() {
@@ -28,13 +28,13 @@ impl Rate {
         Self(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
-    /// Returns the rate in bits per second.
+    /// Rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Returns the time for `amount`; infinite at rate zero. It is rounded up to the nanosecond so
-    /// that a link never carries more than its rate.
+    /// Time for `amount`; infinite at rate zero. It is rounded up to the nanosecond so that a link
+    /// never carries more than its rate.
     pub fn time_for(self, amount: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -48,7 +48,7 @@ impl Rate {
         Duration::from_nanos(u64::try_from(span).unwrap_or(u64::MAX))
     }
 
-    /// Returns the bytes transferred in `span`, rounded down; saturates at [`Bytes::MAX`].
+    /// Bytes transferred in `span`, rounded down; saturates at [`Bytes::MAX`].
     pub fn amount_in(self, span: Duration) -> Bytes {
         let bit_ns = u128::from(self.0) * u128::from(span.as_nanos());
         Bytes::new(u64::try_from(bit_ns / 8_000_000_000).unwrap_or(u64::MAX))

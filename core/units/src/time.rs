@@ -16,23 +16,23 @@ impl Instant {
     /// Later than every event: no appointment.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
-    /// Returns the instant `ns` nanoseconds after zero.
+    /// Instant `ns` nanoseconds after zero.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Returns the nanoseconds since zero.
+    /// Nanoseconds since zero.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Returns the time since `earlier`; zero if `earlier` is in fact later. That happens between
-    /// two clocks and must not end a run.
+    /// Time since `earlier`; zero if `earlier` is in fact later. That happens between two clocks
+    /// and must not end a run.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the seconds since zero, for printing only.
+    /// Seconds since zero, for printing only.
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -48,71 +48,71 @@ impl Duration {
     /// Maximum duration.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns a duration of `ns` nanoseconds.
+    /// A duration of `ns` nanoseconds.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Returns a duration of `us` microseconds.
+    /// A duration of `us` microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// Returns a duration of `ms` milliseconds.
+    /// A duration of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// Returns a duration of `s` seconds.
+    /// A duration of `s` seconds.
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
-    /// Returns a duration of `s` seconds, rounded to the nearest nanosecond. Negative and NaN give
-    /// zero; saturates at [`Duration::MAX`].
+    /// A duration of `s` seconds, rounded to the nearest nanosecond. Negative and NaN give zero;
+    /// saturates at [`Duration::MAX`].
     pub fn from_secs_f64(s: f64) -> Self {
         // `as` saturates and maps NaN to zero, as required.
         Self((s * 1e9 + 0.5) as u64)
     }
 
-    /// Returns the duration in nanoseconds.
+    /// Duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Returns the duration in whole microseconds, rounded down.
+    /// Duration in whole microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Returns the duration in whole milliseconds, rounded down.
+    /// Duration in whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Returns the duration in seconds.
+    /// Duration in seconds.
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Returns whether the duration is zero.
+    /// Whether the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns the difference, zero if it would be negative.
+    /// Difference, zero if it would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Returns the product, saturating at [`Duration::MAX`].
+    /// Product, saturating at [`Duration::MAX`].
     #[must_use]
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// Returns the absolute difference.
+    /// Absolute difference.
     #[must_use]
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))

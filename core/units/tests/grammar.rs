@@ -128,7 +128,7 @@ fn printing_obeys_the_width_of_a_table() {
     assert_eq!(format!("{:<10}|", Bytes::new(9_000)), "9000 B    |");
 }
 
-/// Returns the fault in `text`: its kind and the marked slice.
+/// Fault in `text`: its kind and the marked slice.
 fn wrong<T: FromStr<Err = ParseError> + std::fmt::Debug>(text: &str) -> (ParseErrorKind, &str) {
     let error = text.parse::<T>().expect_err(text);
     (error.kind().clone(), &text[error.span()])
@@ -334,7 +334,7 @@ fn any_size() -> impl Strategy<Value = u64> {
     prop_oneof![round, binary, minutes, any, Just(u64::MAX)]
 }
 
-/// Returns whether `rounded` is within half a percent of `value`.
+/// Whether `rounded` is within half a percent of `value`.
 fn close(rounded: u64, value: u64) -> bool {
     rounded.abs_diff(value) as f64 <= value as f64 * 0.005
 }

@@ -53,23 +53,23 @@ pub enum ParseErrorKind {
 }
 
 impl ParseError {
-    /// Returns the kind of quantity that was expected.
+    /// Kind of quantity that was expected.
     pub const fn quantity(&self) -> Quantity {
         self.quantity
     }
 
-    /// Returns the kind of fault.
+    /// Kind of fault.
     pub const fn kind(&self) -> &ParseErrorKind {
         &self.kind
     }
 
-    /// Returns the byte range of the fault in the input; empty where something is missing. Both
-    /// ends are character boundaries within the input.
+    /// Byte range of the fault in the input; empty where something is missing. Both ends are
+    /// character boundaries within the input.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// Returns a suggested text.
+    /// A suggested text.
     pub fn hint(&self) -> String {
         let example = self.quantity.example();
         match (&self.suggestion, &self.kind) {
@@ -136,7 +136,7 @@ impl ParseError {
 impl core::error::Error for ParseError {}
 
 impl Quantity {
-    /// Returns its name with the article.
+    /// Its name with the article.
     const fn name(self) -> &'static str {
         match self {
             Self::Duration => "a duration",
@@ -211,7 +211,7 @@ impl Failure {
         Self { suggestion, ..self }
     }
 
-    /// Returns the fault shifted by `by` bytes.
+    /// Fault shifted by `by` bytes.
     pub(super) fn moved(self, by: usize) -> Self {
         let span = self.span.start + by..self.span.end + by;
         Self { span, ..self }
@@ -251,8 +251,8 @@ impl Unfit {
     }
 }
 
-/// Returns untrusted text in a form suitable for a line of a message. It has at most 40 characters,
-/// with control characters escaped.
+/// Untrusted text in a form suitable for a line of a message. It has at most 40 characters, with
+/// control characters escaped.
 pub fn shortened(text: &str) -> String {
     const LETTERS: usize = 40;
     let mut short = String::new();

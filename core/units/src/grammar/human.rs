@@ -9,18 +9,18 @@ use alloc::string::{String, ToString};
 use super::{BYTE_UNITS, DECIMAL_BYTE_UNITS, DURATION_UNITS, Quantity, RATE_UNITS, Unit};
 use crate::{Bytes, Duration, Probability, Rate};
 
-/// Returns a rate to three digits, for example `7.25 Gbit/s`.
+/// A rate to three digits, for example `7.25 Gbit/s`.
 pub fn human_rate(rate: Rate) -> String {
     three_digits(rate.as_bps(), &RATE_UNITS, Quantity::Rate.zero_unit())
 }
 
-/// Returns an amount of data to three digits in decimal units, for example `69.9 MB`.
+/// An amount of data to three digits in decimal units, for example `69.9 MB`.
 pub fn human_bytes(amount: Bytes) -> String {
     let units = &BYTE_UNITS[..DECIMAL_BYTE_UNITS];
     three_digits(amount.as_u64(), units, Quantity::Bytes.zero_unit())
 }
 
-/// Returns a duration to three digits, for example `83.1 ms`, `856 s`, `16.7 min`.
+/// A duration to three digits, for example `83.1 ms`, `856 s`, `16.7 min`.
 pub fn human_duration(span: Duration) -> String {
     three_digits(
         span.as_nanos(),
@@ -29,7 +29,7 @@ pub fn human_duration(span: Duration) -> String {
     )
 }
 
-/// Returns a probability to three digits, for example `1.36e-8`.
+/// A probability to three digits, for example `1.36e-8`.
 pub fn human_probability(p: Probability) -> String {
     let value = p.as_f64();
     if value == 0.0 || value >= 0.001 {
@@ -45,8 +45,8 @@ pub fn human_probability(p: Probability) -> String {
     format!("{value:.2e}")
 }
 
-/// Returns `value` in the first unit in which three digits suffice. `value` is in the smallest
-/// unit; `units` go from small to large. If even the largest is too small, whole numbers of it are
+/// `value` in the first unit in which three digits suffice. `value` is in the smallest unit;
+/// `units` go from small to large. If even the largest is too small, whole numbers of it are
 /// printed.
 fn three_digits(value: u64, units: &[Unit], zero_unit: &str) -> String {
     if value == 0 {
@@ -64,7 +64,7 @@ fn three_digits(value: u64, units: &[Unit], zero_unit: &str) -> String {
     decimal(rounded(value, unit.scale, 0), 0, unit.name)
 }
 
-/// Returns `value / scale` in units of the last of `decimals` decimals, rounded half up.
+/// `value / scale` in units of the last of `decimals` decimals, rounded half up.
 fn rounded(value: u64, scale: u64, decimals: u32) -> u128 {
     let one = 10u64.pow(decimals);
     // 64 bits are nearly always enough, and divide much faster.
@@ -76,7 +76,7 @@ fn rounded(value: u64, scale: u64, decimals: u32) -> u128 {
     (u128::from(value) * u128::from(one) + scale / 2) / scale
 }
 
-/// Returns `number` with its last `decimals` digits after the point.
+/// `number` with its last `decimals` digits after the point.
 fn decimal(number: u128, decimals: u32, unit: &str) -> String {
     // At most the value itself.
     let number = u64::try_from(number).unwrap_or(u64::MAX);

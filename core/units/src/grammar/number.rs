@@ -57,12 +57,11 @@ impl<'a> Number<'a> {
         Ok((number, len))
     }
 
-    /// Returns whether it is zero.
     pub(super) fn is_zero(&self) -> bool {
         self.digits_from_the_right().all(|digit| digit == 0)
     }
 
-    /// Returns the number times `scale`, exactly.
+    /// Number times `scale`, exactly.
     ///
     /// One pass of long multiplication from the right: digit times scale plus carry is the digit of
     /// the product at the same power of ten. Digits after the point must be zero, digits before it
@@ -99,7 +98,7 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// Returns the double nearest to the number times ten to the power of `power`.
+    /// Double nearest to the number times ten to the power of `power`.
     pub(super) fn as_f64(&self, power: i64) -> f64 {
         let exponent = self.exponent + power;
         let text = format!("{}.{}0e{exponent}", self.whole, self.fraction);
@@ -136,13 +135,13 @@ fn scan_exponent(text: &str) -> (i64, usize) {
     (exponent, text.len() - unsigned.len() + digits.len())
 }
 
-/// Returns whether `c` directly after a number indicates an intended continuation. Examples: `1,5`,
+/// Whether `c` directly after a number indicates an intended continuation. Examples: `1,5`,
 /// `1_000`, `1.2.3`.
 fn continues_a_number(c: char) -> bool {
     matches!(c, '.' | ',' | '_' | '\'' | '+' | '-') || c.is_numeric()
 }
 
-/// Returns the length of the text up to the first space.
+/// Length of the text up to the first space.
 fn first_token(text: &str) -> usize {
     text.find(char::is_whitespace).unwrap_or(text.len())
 }

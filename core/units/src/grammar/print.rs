@@ -5,8 +5,8 @@ use alloc::string::String;
 
 use super::Unit;
 
-/// Returns `value` in the form with the fewest digits; `None` if it is zero. `value` is in the
-/// smallest unit, which is the first of `units`.
+/// `value` in the form with the fewest digits; `None` if it is zero. `value` is in the smallest
+/// unit, which is the first of `units`.
 ///
 /// Among units with the same number of digits the largest is chosen: `83.12 ms`, not `83120 us`.
 /// Numbers below one are never printed: `100 ms`, not `0.1 s`.
@@ -23,8 +23,8 @@ struct Form {
     scale: u64,
 }
 
-/// Returns `value` in `unit`; `None` if it cannot be printed so. Reasons: it is below one, not a
-/// finite decimal, or has decimals although the unit does not permit them.
+/// `value` in `unit`; `None` if it cannot be printed so. Reasons: it is below one, not a finite
+/// decimal, or has decimals although the unit does not permit them.
 fn form(value: u64, unit: &Unit) -> Option<Form> {
     let whole = value / unit.scale;
     let mut rest = u128::from(value % unit.scale);
@@ -59,8 +59,8 @@ fn form(value: u64, unit: &Unit) -> Option<Form> {
 /// Digits of the largest 64-bit integer.
 const MAX_DIGITS: usize = 20;
 
-/// Returns a real number in the shorter of plain and exponent notation. Plain is chosen if both are
-/// equally short.
+/// A real number in the shorter of plain and exponent notation. Plain is chosen if both are equally
+/// short.
 pub(super) fn shortest_real(value: f64) -> String {
     let plain = format!("{value}");
     let exponent = format!("{value:e}");

@@ -15,7 +15,7 @@ use super::number::Number;
 use super::{Quantity, Word};
 use crate::nearest::nearest;
 
-/// Returns the error for a `word` after `number` that is not a unit of `quantity`.
+/// Error for a `word` after `number` that is not a unit of `quantity`.
 pub(super) fn unknown_unit(quantity: Quantity, number: &Number, word: Word) -> Failure {
     let mut near = None;
     let mut suggestions = Vec::new();
@@ -48,7 +48,7 @@ fn nearest_unit(quantity: Quantity, word: &str) -> Option<&'static str> {
     nearest(word, quantity.units().iter().map(|unit| unit.name))
 }
 
-/// Returns the largest unit of which `scale` is an integer multiple.
+/// Largest unit of which `scale` is an integer multiple.
 fn largest_unit_within(quantity: Quantity, scale: u64) -> Option<&'static str> {
     let fitting = quantity
         .units()
@@ -57,8 +57,8 @@ fn largest_unit_within(quantity: Quantity, scale: u64) -> Option<&'static str> {
     fitting.max_by_key(|unit| unit.scale).map(|unit| unit.name)
 }
 
-/// Returns the scale of `word` if it has only one meaning. For amounts, bare prefixes are binary,
-/// as in iperf3 and nuttcp.
+/// Scale of `word` if it has only one meaning. For amounts, bare prefixes are binary, as in iperf3
+/// and nuttcp.
 pub(super) fn only_scale(quantity: Quantity, word: &str) -> Option<u64> {
     let prefix_alone = word.len() == 1;
     match (quantity, meant_scales(quantity, word).as_slice()) {
@@ -78,7 +78,7 @@ fn is_doubtful_rate(word: &str) -> bool {
     (word.contains('B') && !is_per_second) || (is_binary && !word.starts_with(['b', 'B']))
 }
 
-/// Returns the possible sizes of one `word`, in the smallest unit.
+/// Possible sizes of one `word`, in the smallest unit.
 fn meant_scales(quantity: Quantity, word: &str) -> Vec<u64> {
     let lower = word.to_ascii_lowercase();
     match quantity {
@@ -140,7 +140,7 @@ fn meant_rate(word: &str, lower: &str) -> Option<u64> {
     }
 }
 
-/// Returns the power of a thousand of the first letter, and the letters after it.
+/// Power of a thousand of the first letter, and the letters after it.
 fn split_prefix(lower: &str) -> Option<(u32, &str)> {
     let mut letters = lower.chars();
     let power = match letters.next()? {

@@ -31,7 +31,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns the name of the kind, for errors.
+    /// Name of the kind, for errors.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Time(_) => "a time",
@@ -114,7 +114,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Returns a time parameter from a nanosecond to a year.
+    /// A time parameter from a nanosecond to a year.
     pub const fn time(
         name: &'static str,
         default: Option<Duration>,
@@ -129,7 +129,7 @@ impl Parameter {
         }
     }
 
-    /// Returns a byte parameter from 1 to 2^50.
+    /// A byte parameter from 1 to 2^50.
     pub const fn octets(name: &'static str, default: Option<u64>, summary: &'static str) -> Self {
         Self {
             name,
@@ -140,7 +140,7 @@ impl Parameter {
         }
     }
 
-    /// Returns an integer parameter from 1 to `most`.
+    /// An integer parameter from 1 to `most`.
     pub const fn count(
         name: &'static str,
         default: Option<u64>,
@@ -156,7 +156,7 @@ impl Parameter {
         }
     }
 
-    /// Returns a rate parameter from 1 bit/s.
+    /// A rate parameter from 1 bit/s.
     pub const fn rate(name: &'static str, default: Option<Rate>, summary: &'static str) -> Self {
         Self {
             name,
@@ -167,7 +167,7 @@ impl Parameter {
         }
     }
 
-    /// Returns a real parameter within bounds.
+    /// A real parameter within bounds.
     pub const fn number(
         name: &'static str,
         default: Option<f64>,
@@ -183,7 +183,7 @@ impl Parameter {
         }
     }
 
-    /// Returns a flag that is off by default.
+    /// A flag that is off by default.
     pub const fn flag(name: &'static str, summary: &'static str) -> Self {
         Self {
             name,
@@ -194,7 +194,7 @@ impl Parameter {
         }
     }
 
-    /// Returns whether `value` is within the bounds; `None` if it is of another kind.
+    /// Whether `value` is within the bounds; `None` if it is of another kind.
     fn holds(&self, value: Value) -> Option<bool> {
         (value.kind() == self.least.kind()).then(|| self.least <= value && value <= self.most)
     }
@@ -225,7 +225,7 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// Returns settings with all defaults.
+    /// Settings with all defaults.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -258,18 +258,18 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the values that were set, in order.
+    /// Values that were set, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter()
     }
 
-    /// Returns the value of a parameter: the one that was set, else its default.
+    /// Value of a parameter: the one that was set, else its default.
     pub fn get(&self, parameter: &Parameter) -> Option<Value> {
         let set = self.0.iter().find(|setting| setting.name == parameter.name);
         set.map(|setting| setting.value).or(parameter.default)
     }
 
-    /// Returns a time; `None` if the parameter is off or of another kind.
+    /// A time; `None` if the parameter is off or of another kind.
     pub fn maybe_time(&self, parameter: &Parameter) -> Option<Duration> {
         match self.get(parameter) {
             Some(Value::Time(time)) => Some(time),
@@ -277,12 +277,12 @@ impl Settings {
         }
     }
 
-    /// Returns a time; zero if the parameter is off or of another kind.
+    /// A time; zero if the parameter is off or of another kind.
     pub fn time(&self, parameter: &Parameter) -> Duration {
         self.maybe_time(parameter).unwrap_or(Duration::ZERO)
     }
 
-    /// Returns bytes or a count; `None` if the parameter is off or of another kind.
+    /// Bytes or a count; `None` if the parameter is off or of another kind.
     pub fn maybe_whole(&self, parameter: &Parameter) -> Option<u64> {
         match self.get(parameter) {
             Some(Value::Octets(number) | Value::Count(number)) => Some(number),
@@ -290,12 +290,12 @@ impl Settings {
         }
     }
 
-    /// Returns bytes or a count; zero if the parameter is off or of another kind.
+    /// Bytes or a count; zero if the parameter is off or of another kind.
     pub fn whole(&self, parameter: &Parameter) -> u64 {
         self.maybe_whole(parameter).unwrap_or(0)
     }
 
-    /// Returns a number; zero if the parameter is off or of another kind.
+    /// A number; zero if the parameter is off or of another kind.
     pub fn number(&self, parameter: &Parameter) -> f64 {
         match self.get(parameter) {
             Some(Value::Number(number)) => number,
@@ -303,7 +303,7 @@ impl Settings {
         }
     }
 
-    /// Returns a rate; `None` if the parameter is off or of another kind.
+    /// A rate; `None` if the parameter is off or of another kind.
     pub fn rate(&self, parameter: &Parameter) -> Option<Rate> {
         match self.get(parameter) {
             Some(Value::Rate(rate)) => Some(rate),
@@ -311,7 +311,7 @@ impl Settings {
         }
     }
 
-    /// Returns whether a flag is set.
+    /// Whether a flag is set.
     pub fn flag(&self, parameter: &Parameter) -> bool {
         self.get(parameter) == Some(Value::Flag(true))
     }

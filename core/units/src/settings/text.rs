@@ -31,7 +31,7 @@ pub struct TextError {
 }
 
 impl TextError {
-    /// Returns an error about `part`, which is at `span`.
+    /// An error about `part`, which is at `span`.
     pub fn new(part: &str, span: Range<usize>, why: &str, hint: impl Into<String>) -> Self {
         Self {
             why: format!("`{}`: {why}", grammar::shortened(part)),
@@ -41,7 +41,7 @@ impl TextError {
         }
     }
 
-    /// Returns the error with the known word nearest to `word`.
+    /// Error with the known word nearest to `word`.
     #[must_use]
     pub fn suggest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl From<ParseError> for TextError {
     }
 }
 
-/// Returns the parts of a text between commas, with their locations.
+/// Parts of a text between commas, with their locations.
 pub fn parts(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     text.split(',').scan(0, |at, part| {
         let begin = *at + (part.len() - part.trim_start().len());
