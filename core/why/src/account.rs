@@ -56,7 +56,7 @@ pub(crate) struct Attributed {
 }
 
 impl Attributed {
-    /// Returns the mean probability over its time.
+    /// Mean probability over its time.
     pub fn probability(&self) -> f64 {
         let time = self.time.as_secs_f64();
         if time > 0.0 {
@@ -66,7 +66,7 @@ impl Attributed {
         }
     }
 
-    /// Returns the delivery rate in its time, in bytes per second.
+    /// Delivery rate in its time, in bytes per second.
     pub fn rate(&self) -> f64 {
         self.bytes / self.time.as_secs_f64().max(1e-9)
     }
@@ -86,7 +86,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Returns the cause with most time.
+    /// Cause with most time.
     pub fn most(&self) -> Option<usize> {
         // Of equal ones the first, as in the order of the verdicts.
         (0..CAUSES.len())
@@ -124,7 +124,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         }
     }
 
-    /// Returns the cause of a slice and its probability. `all` has the probabilities of all causes.
+    /// Cause of a slice and its probability. `all` has the probabilities of all causes.
     fn cause(&self, moment: &Moment<'_, '_, '_>, all: &[f64]) -> Option<(usize, f64)> {
         let round = moment.round();
         match moment.state {
@@ -137,7 +137,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         }
     }
 
-    /// Returns the cause of a slice if facts decide it.
+    /// Cause of a slice if facts decide it.
     fn decided(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
         let round = moment.round();
         let is_after_edge = self.facts.lost_at_edge.is_some_and(|at| round.end > at);
@@ -439,7 +439,7 @@ fn is_observable(cause: &Cause, facts: &Facts<'_, '_>) -> bool {
         })
 }
 
-/// Returns the most probable cause and its probability.
+/// Most probable cause and its probability.
 pub(crate) fn most(all: &[f64]) -> Option<(usize, f64)> {
     let indexed = all.iter().copied().enumerate();
     indexed

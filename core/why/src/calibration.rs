@@ -16,8 +16,8 @@ use crate::weights::{AWAY, NEAR};
 /// Maximum confidence in a cause that the capture cannot tell from others.
 const UNOBSERVED: f64 = 0.5;
 
-/// Returns the confidence in a primary cause with this mean probability. It is reduced by the
-/// fraction of bytes that the capture lacks, since their evidence is unknown.
+/// Confidence in a primary cause with this mean probability. It is reduced by the fraction of bytes
+/// that the capture lacks, since their evidence is unknown.
 pub(crate) fn confidence(m: &Measures<'_>, attributed: &Attributed) -> f64 {
     let probability = attributed.probability();
     let table = if m.view.is_near_sender() { NEAR } else { AWAY };

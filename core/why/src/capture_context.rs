@@ -29,7 +29,7 @@ pub struct CaptureContext {
     pub segments: SegmentSize,
 }
 
-/// Returns the side of a connection that sent more data.
+/// Side of a connection that sent more data.
 #[must_use]
 pub fn data_sender(connection: &Connection) -> Side {
     let bytes = |side: Side| connection.direction(side).unique_bytes();
@@ -90,8 +90,7 @@ impl Outlines {
         self.connections[index].handle(connection, verdict, packet);
     }
 
-    /// Returns the outline of that side's data, by the connection's index in the table. `None` if
-    /// it sent none.
+    /// Outline of that side's data, by the connection's index in the table. `None` if it sent none.
     #[must_use]
     pub fn of(&self, table: &FlowTable, index: usize, side: Side) -> Option<CaptureContext> {
         let connection = table.connection(index)?;
@@ -150,7 +149,7 @@ impl Halves {
         }
     }
 
-    /// Returns the time from here to that side and back.
+    /// Time from here to that side and back.
     pub const fn turn_of(self, side: Side) -> Option<Duration> {
         self.0[side.other() as usize]
     }

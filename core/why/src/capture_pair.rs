@@ -80,47 +80,47 @@ impl CapturePair {
         })
     }
 
-    /// Returns the relation of the two clocks.
+    /// Relation of the two clocks.
     #[must_use]
     pub const fn clocks(&self) -> &Clocks {
         &self.clocks
     }
 
-    /// Returns the bytes that passed both capture points or were lost. Losses are between the two,
-    /// before the first, and after the second, while both captured.
+    /// Bytes that passed both capture points or were lost. Losses are between the two, before the
+    /// first, and after the second, while both captured.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// Returns the one-way delays of the data and of the reverse path.
+    /// One-way delays of the data and of the reverse path.
     #[must_use]
     pub fn delays(&self) -> (Delay, Delay) {
         let min = Duration::from_nanos(self.clocks.uncertainty_ns);
         (self.forward.delay(min), self.reverse.delay(min))
     }
 
-    /// Returns the wire segments with data at the first capture point, and those lost before the
-    /// second. They are counted by sequence ranges, so super-segments at either do not matter.
+    /// Wire segments with data at the first capture point, and those lost before the second. They
+    /// are counted by sequence ranges, so super-segments at either do not matter.
     #[must_use]
     pub const fn data(&self) -> (u64, u64) {
         self.bytes.segments
     }
 
-    /// Returns the acknowledgments at the far capture point, and those lost before the near one.
+    /// Acknowledgments at the far capture point, and those lost before the near one.
     #[must_use]
     pub fn acknowledgments(&self) -> (u64, u64) {
         self.reverse.count()
     }
 
-    /// Returns the maximum queueing delay between the capture points. First on the forward path,
-    /// then on the ACK path.
+    /// Maximum queueing delay between the capture points. First on the forward path, then on the
+    /// ACK path.
     #[must_use]
     pub fn queues(&self) -> (Duration, Duration) {
         (self.forward.most(), self.reverse.most())
     }
 
-    /// Returns the mean queueing delay in both directions between these times.
+    /// Mean queueing delay in both directions between these times.
     pub(crate) fn queues_in(&self, start: Instant, end: Instant) -> Option<(Duration, Duration)> {
         let forward = self.forward.mean(start, end)?;
         // The other clock: exact enough for a mean.
@@ -173,7 +173,7 @@ impl Way {
         Self { crossings, late }
     }
 
-    /// Returns the times of the first and the last packet that passed both.
+    /// Times of the first and the last packet that passed both.
     fn ends(&self) -> Option<[(Instant, Instant); 2]> {
         let passed = |one: &Crossing| Some((one.here, one.there?));
         Some([
@@ -211,7 +211,7 @@ impl Way {
     }
 }
 
-/// Returns the mean delay of packets that passed.
+/// Mean delay of packets that passed.
 fn mean(late: &[Option<Duration>]) -> Option<Duration> {
     let (mut sum, mut count) = (Duration::ZERO, 0);
     for late in late.iter().flatten() {
@@ -221,7 +221,7 @@ fn mean(late: &[Option<Duration>]) -> Option<Duration> {
     (count > 0).then(|| sum / count)
 }
 
-/// Returns the nanoseconds from `a` to `b`.
+/// Nanoseconds from `a` to `b`.
 fn signed(a: Instant, b: Instant) -> f64 {
     b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed() as f64
 }

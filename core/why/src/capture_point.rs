@@ -29,7 +29,7 @@ impl CapturePoint {
         matches!(self, Self::Sender | Self::Unknown)
     }
 
-    /// Returns its name in records and sentences.
+    /// Its name in records and sentences.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

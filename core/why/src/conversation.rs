@@ -73,7 +73,7 @@ impl Conversation {
         self.packets.last_mut().expect("it was just pushed")
     }
 
-    /// Returns a watcher that has processed all packets.
+    /// A watcher that has processed all packets.
     pub fn watched(&self) -> Watcher {
         let mut watcher = Watcher::new(1);
         for (number, packet) in (1..).zip(&self.packets) {
@@ -82,7 +82,7 @@ impl Conversation {
         watcher
     }
 
-    /// Returns the sender view of that side, with all rounds closed.
+    /// Sender view of that side, with all rounds closed.
     pub fn sender_view(&self, side: Side) -> Box<SenderView> {
         let (sender_view, _) = self
             .watched()
@@ -92,13 +92,12 @@ impl Conversation {
         sender_view
     }
 
-    /// Returns its requests and responses.
+    /// Its requests and responses.
     pub fn exchange(&self) -> Exchange {
         self.watched().followed(0).exchange
     }
 }
 
-/// Returns one SACK block.
 pub(crate) fn sack(left: u32, right: u32) -> SackBlocks {
     let mut blocks = SackBlocks::default();
     let (left, right) = (SeqNumber::new(left), SeqNumber::new(right));

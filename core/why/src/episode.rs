@@ -113,7 +113,7 @@ impl Standing {
         }
     }
 
-    /// Returns the stall if enough data was acknowledged for an edge to advance.
+    /// Stall if enough data was acknowledged for an edge to advance.
     pub fn if_long(&self, mss: u64) -> Option<Frozen> {
         let enough = (2 * mss.max(1)).max(self.unit + mss);
         (self.frozen.acked >= enough).then_some(self.frozen)

@@ -26,20 +26,19 @@ macro_rules! features {
             /// Every feature, in order.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Returns its name.
+            /// Its name.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Returns its meaning, with its unit.
+            /// Its meaning, with its unit.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
 
-            /// Returns the values at which its weights are defined; between them they are
-            /// interpolated.
+            /// Values at which its weights are defined; between them they are interpolated.
             #[must_use]
             pub const fn knots(self) -> &'static [f64] {
                 match self { $(Self::$variant => &[$($knot),+],)* }
@@ -189,7 +188,7 @@ impl Features {
         }
     }
 
-    /// Returns a feature; `None` if it is unknown.
+    /// A feature; `None` if it is unknown.
     #[must_use]
     pub fn value(&self, feature: Feature) -> Option<f64> {
         let value = f64::from(self.0[feature as usize]);
@@ -205,7 +204,7 @@ fn trips(time: Duration, m: &Measures<'_>) -> f64 {
     time.as_secs_f64() / m.base.as_secs_f64().max(1e-6)
 }
 
-/// Returns the binary logarithm of a value, at least that of `min`.
+/// Binary logarithm of a value, at least that of `min`.
 fn log2(value: f64, min: f64) -> f64 {
     libm::log2(value.max(min))
 }
@@ -214,7 +213,7 @@ fn log10(value: f64, min: f64) -> f64 {
     libm::log10(value.max(min))
 }
 
-/// Returns the features of every round.
+/// Features of every round.
 pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
     let mut common = Features::UNKNOWN;
     connection(m, &mut common);
@@ -538,7 +537,7 @@ fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {
     f.set(F::LossTimeouts, l.timeouts);
 }
 
-/// Returns the duplicate captures in the data direction, which no round counts.
+/// Duplicate captures in the data direction, which no round counts.
 pub(crate) fn captured_twice(m: &Measures<'_>) -> u64 {
     m.data().count_of(Kind::CapturedTwice)
 }

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// Returns what the three causes have in common.
+/// What the three causes have in common.
 const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cause {
     Cause {
         capture_points: "sender, receiver, mid-path",

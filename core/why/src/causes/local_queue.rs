@@ -27,8 +27,8 @@ pub(crate) const CAUSE: Cause = Cause {
     ..Cause::explained_by(explain)
 };
 
-/// Returns the confidence that a segment was made well before it passed. That takes no share of the
-/// time, but is worth a note.
+/// Confidence that a segment was made well before it passed. That takes no share of the time, but
+/// is worth a note.
 fn note(m: &Measures<'_>) -> Option<f64> {
     // A host needs some time to process an ACK in any case.
     let min = (m.sender_view.turn.unwrap_or_default() * 2).max(Duration::from_micros(50));

@@ -77,14 +77,14 @@ impl Losses {
         is_any.then(|| format!("{segments} in {}", counted(self.events, "event")))
     }
 
-    /// Returns `text`, unless it is empty, then [`Self::or_round`].
+    /// `text`, unless it is empty, then [`Self::or_round`].
     pub fn after(self, text: String, m: &Measures<'_>, attributed: &Attributed) -> Vec<Evidence> {
         let first = (!text.is_empty()).then(|| Evidence::figure(text));
         let others = self.or_round(m, attributed);
         first.into_iter().chain(others).collect()
     }
 
-    /// Returns the loss events, or else evidence of the longest round of the cause.
+    /// Loss events, or else evidence of the longest round of the cause.
     pub fn or_round(self, m: &Measures<'_>, attributed: &Attributed) -> Vec<Evidence> {
         if !self.shown.is_empty() {
             return self.shown;

@@ -132,7 +132,7 @@ pub struct Cause {
 type Explain = fn(&Measures<'_>, &Attributed) -> Explanation;
 
 impl Cause {
-    /// Returns what most causes have in common: no fault, not hidden, and no required feature.
+    /// What most causes have in common: no fault, not hidden, and no required feature.
     const fn explained_by(explain: Explain) -> Self {
         Self {
             id: "",
@@ -199,7 +199,7 @@ impl Cause {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the features for or against it.
+    /// Features for or against it.
     pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
         self.features.iter().copied().flatten().copied()
     }
@@ -278,7 +278,7 @@ pub fn find(id: &str) -> Option<&'static Cause> {
     CAUSES.iter().copied().find(|cause| cause.id == id)
 }
 
-/// Returns the place of a cause in [`CAUSES`].
+/// Place of a cause in [`CAUSES`].
 #[must_use]
 pub fn place(id: &str) -> Option<usize> {
     CAUSES.iter().position(|cause| cause.id == id)

@@ -89,9 +89,9 @@ const DEFAULT_MSS: u64 = 536;
 /// The MTU of Ethernet (RFC 894), which is no plateau of RFC 1191.
 const ETHERNET: u64 = 1500;
 
-/// Returns the number of segments of that size in rounds with several in flight. ACKs released
-/// them, or they stood in a queue of the path. Data was waiting, so the sender did not make them
-/// small for lack of data.
+/// Number of segments of that size in rounds with several in flight. ACKs released them, or they
+/// stood in a queue of the path. Data was waiting, so the sender did not make them small for lack
+/// of data.
 ///
 /// A packet of a plateau or of an Ethernet may follow larger ones (a path MTU that was learned
 /// later); any other size must be the largest that was sent.

@@ -81,8 +81,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     }
 }
 
-/// Returns the delivery rate of a round and its queue. If it had no queue, the round with the
-/// longest queue is added.
+/// Delivery rate of a round and its queue. If it had no queue, the round with the longest queue is
+/// added.
 fn shown(m: &Measures<'_>, index: usize) -> Vec<Evidence> {
     if index >= m.rounds.len() {
         return Vec::new();

@@ -29,14 +29,14 @@ pub(crate) const CAUSE: Cause = Cause {
     ..Cause::explained_by(explain)
 };
 
-/// Returns the confidence from a segment that began exactly at the window edge. It left only when
-/// the edge had moved.
+/// Confidence from a segment that began exactly at the window edge. It left only when the edge had
+/// moved.
 fn note(m: &Measures<'_>) -> Option<f64> {
     released(m).map(|_| 0.95)
 }
 
-/// Returns its packet, its time and how long the sender had waited. The wait must be at least an
-/// eighth of the minimum RTT.
+/// Its packet, its time and how long the sender had waited. The wait must be at least an eighth of
+/// the minimum RTT.
 fn released(m: &Measures<'_>) -> Option<(u64, Instant, Duration)> {
     let is_wait = |waited: Duration| !waited.is_zero() && waited * 8 >= m.base;
     m.sender_view

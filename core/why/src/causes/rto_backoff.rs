@@ -37,16 +37,16 @@ fn note(m: &Measures<'_>) -> Option<f64> {
     (repeated(m) + 1 >= MIN_REPEATS).then_some(0.95)
 }
 
-/// Returns the number of timeouts for the same bytes as the previous one.
+/// Number of timeouts for the same bytes as the previous one.
 fn repeated(m: &Measures<'_>) -> usize {
     let expiries = &m.sender_view.episodes.expiries;
     let pairs = expiries.windows(2);
     pairs.filter(|pair| pair[0].start == pair[1].start).count()
 }
 
-/// Returns the number of waits in the silence before each expiry. It exceeds one if the sender
-/// meanwhile made packets that the capture lacks, as its IPv4 identifications show. A host that has
-/// little else to send counts them one by one.
+/// Number of waits in the silence before each expiry. It exceeds one if the sender meanwhile made
+/// packets that the capture lacks, as its IPv4 identifications show. A host that has little else to
+/// send counts them one by one.
 fn waits_before(expiries: &[Expiry]) -> Vec<u16> {
     /// Minimum number of steps of one that identify such a host. They must also be that many times
     /// more than the larger steps.

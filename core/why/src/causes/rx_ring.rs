@@ -32,7 +32,7 @@ pub(crate) const CAUSE: Cause = Cause {
 /// Minimum number of segments of a burst.
 const MIN_BURST: u64 = 8;
 
-/// Returns the confidence from a burst of losses that ends at a stalled window edge.
+/// Confidence from a burst of losses that ends at a stalled window edge.
 pub(crate) fn note(m: &Measures<'_>) -> Option<f64> {
     let hole = m.sender_view.episodes.hole?;
     let frozen = hole.frozen?;

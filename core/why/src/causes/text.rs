@@ -85,7 +85,7 @@ pub(super) fn queue_or_none(m: &Measures<'_>, queue: Option<Duration>) -> Option
     }
 }
 
-/// Returns the queueing delay of a round, if it was measured.
+/// Queueing delay of a round, if it was measured.
 pub(super) fn queue_of(m: &Measures<'_>, index: usize) -> Option<Duration> {
     (index < m.rounds.len()).then(|| m.queue(index)).flatten()
 }
@@ -96,7 +96,7 @@ pub(crate) fn clauses<const N: usize>(clauses: [Option<String>; N]) -> String {
     known.join(", ")
 }
 
-/// Returns a name with its decisive figure, if there is one.
+/// A name with its decisive figure, if there is one.
 pub(crate) fn subject(name: &str, figure: Option<String>) -> String {
     figure.map_or_else(|| String::from(name), |figure| format!("{name} ({figure})"))
 }
@@ -144,7 +144,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     }
 }
 
-/// Returns the verb for one thing or for several.
+/// Verb for one thing or for several.
 pub(crate) const fn verb<'a>(count: u64, one: &'a str, several: &'a str) -> &'a str {
     if count == 1 { one } else { several }
 }
@@ -161,8 +161,8 @@ pub(super) fn allows(m: &Measures<'_>, flight: u64) -> Option<String> {
     })
 }
 
-/// Returns the bytes in flight that the path needs at its known capacity. Rounded up to a whole
-/// number of 64 KiB.
+/// Bytes in flight that the path needs at its known capacity. Rounded up to a whole number of 64
+/// KiB.
 pub(super) fn needed(m: &Measures<'_>) -> u64 {
     let bdp = m.capacity.bytes_per_second * m.base.as_secs_f64();
     ((bdp as u64).max(1)).div_ceil(65_536) * 65_536

@@ -199,13 +199,13 @@ impl CounterAccount {
         self.path_rate = Some(rate);
     }
 
-    /// Returns the last reading of an end.
+    /// Last reading of an end.
     #[must_use]
     pub fn last(&self, end: End) -> Option<&Reading> {
         self.readings(end).map(|readings| &readings.last)
     }
 
-    /// Returns the first reading of an end.
+    /// First reading of an end.
     #[must_use]
     pub fn first(&self, end: End) -> Option<&Reading> {
         self.readings(end).map(|readings| &readings.first)
@@ -303,7 +303,7 @@ impl CounterAccount {
         self.hosts[end as usize].card = Some(card);
     }
 
-    /// Returns the use of an end's host from its first reading to its last.
+    /// Use of an end's host from its first reading to its last.
     #[must_use]
     pub fn host_summary(&self, end: End) -> Option<HostSummary> {
         let host = &self.hosts[end as usize];
@@ -597,8 +597,8 @@ impl Slice {
     }
 }
 
-/// Returns the fraction of the flight that has arrived without its ACKs. The receiver's reading
-/// lies between two of the sender; `None` if it does not, or nothing is in flight.
+/// Fraction of the flight that has arrived without its ACKs. The receiver's reading lies between
+/// two of the sender; `None` if it does not, or nothing is in flight.
 fn arrived(from: &Reading, receiver: &Reading, to: &Reading) -> Option<f64> {
     let span = to.at.saturating_since(from.at).as_secs_f64();
     let since = receiver.at.as_nanos().checked_sub(from.at.as_nanos())?;
@@ -618,12 +618,12 @@ pub(super) fn bytes_per_second(rate: gigatcp_units::Rate) -> f64 {
     rate.as_bps() as f64 / 8.0
 }
 
-/// Returns the growth of a counter; `None` if it is unknown at either end.
+/// Growth of a counter; `None` if it is unknown at either end.
 fn difference(from: &Reading, to: &Reading, of: fn(&Reading) -> Option<u64>) -> Option<u64> {
     Some(of(to)?.saturating_sub(of(from)?))
 }
 
-/// Returns the number of segments that these bytes fill.
+/// Number of segments that these bytes fill.
 fn segments(reading: &Reading, bytes: Option<u64>) -> Option<u64> {
     bytes?.checked_div(reading.smss?.as_u64())
 }

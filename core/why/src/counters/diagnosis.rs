@@ -174,9 +174,9 @@ fn only(id: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the probabilities of a wait, smoothed over neighboring slices. The same wait of the
-/// previous and next slice is included: single slices are noisy, and a limit seldom changes from
-/// one to the next.
+/// Probabilities of a wait, smoothed over neighboring slices. The same wait of the previous and
+/// next slice is included: single slices are noisy, and a limit seldom changes from one to the
+/// next.
 fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait: Wait) -> Vec<f64> {
     let mut mean = vec![0.0; COUNTER_CAUSES.len()];
     let mut total = 0.0;
@@ -212,7 +212,7 @@ pub struct ScoredSlice {
 }
 
 impl CounterAccount {
-    /// Returns the slices as the score sees them.
+    /// Slices as the score sees them.
     #[must_use]
     pub fn scored_slices(&self) -> Vec<ScoredSlice> {
         let m = Measures::of(self);
@@ -225,8 +225,8 @@ impl CounterAccount {
             .collect()
     }
 
-    /// Returns the current limit: the most probable cause of the last slice, and its probability.
-    /// `None` before two readings, or if nothing is probable.
+    /// Current limit: the most probable cause of the last slice, and its probability. `None` before
+    /// two readings, or if nothing is probable.
     #[must_use]
     pub fn now(&self) -> Option<(&'static Cause, f64)> {
         let last = self.slices.len().checked_sub(1)?;
@@ -385,16 +385,15 @@ impl CounterAccount {
         })
     }
 
-    /// Returns what packet trains measured, in bytes per second. A connection that was faster
-    /// refutes it.
+    /// What packet trains measured, in bytes per second. A connection that was faster refutes it.
     fn measured_path_rate(&self, m: &Measures) -> Option<f64> {
         let mean = m.delivered as f64 / m.time.max(1e-9);
         let measured = self.path_rate?.as_bps() as f64 / 8.0;
         (measured >= 0.95 * mean).then_some(measured)
     }
 
-    /// Returns the rate while the path was saturated, or what packet trains measured, or else the
-    /// best of a slice.
+    /// Rate while the path was saturated, or what packet trains measured, or else the best of a
+    /// slice.
     fn capacity(&self, m: &Measures, sum: &Account) -> Capacity {
         let mean = m.delivered as f64 / m.time.max(1e-9);
         let longest = COUNTER_CAUSES
@@ -450,8 +449,8 @@ impl CounterAccount {
         }
     }
 
-    /// Returns the lower of the advertised window over the minimum RTT, and what packet trains
-    /// measured, if something else limits.
+    /// Lower of the advertised window over the minimum RTT, and what packet trains measured, if
+    /// something else limits.
     fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
         let window = self.next_window(m, sum);
         let first = COUNTER_CAUSES[sum.primary()?].cause();
@@ -468,7 +467,7 @@ impl CounterAccount {
         limits.min_by_key(|next| next.rate)
     }
 
-    /// Returns the advertised window over the minimum RTT, if something else limits.
+    /// Advertised window over the minimum RTT, if something else limits.
     fn next_window(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
         let first = sum.primary()?;
         let window = self.last(End::Sender)?.snd_wnd?.as_u64() as f64;

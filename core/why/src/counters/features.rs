@@ -118,7 +118,7 @@ pub const FEATURES: usize = Feature::ALL.len();
 pub struct Features(pub(super) [f64; FEATURES]);
 
 impl Features {
-    /// Returns a feature; `None` if it is unknown.
+    /// A feature; `None` if it is unknown.
     #[must_use]
     pub fn value(&self, feature: Feature) -> Option<f64> {
         Some(self.0[feature as usize]).filter(|value| !value.is_nan())
@@ -176,7 +176,7 @@ fn closed(slices: &[Slice]) -> Option<f64> {
     Some(zero / all.max(1e-9))
 }
 
-/// Returns the three quartiles of the samples.
+/// Three quartiles of the samples.
 fn quartiles(samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
     let [low, middle, high] = [1, 2, 3].map(|quarters| quartile(samples.clone(), quarters));
     debug_assert!(
@@ -186,7 +186,7 @@ fn quartiles(samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
     Some([low?, middle?, high?])
 }
 
-/// Returns the interquartile range over the median.
+/// Interquartile range over the median.
 fn spread([low, middle, high]: [f64; 3]) -> Option<f64> {
     (middle > 0.0).then(|| (high - low) / middle)
 }
@@ -247,14 +247,14 @@ impl Measures {
         }
     }
 
-    /// Returns the best delivery rate times the minimum RTT, in bytes.
+    /// Best delivery rate times the minimum RTT, in bytes.
     pub fn bdp(&self) -> Option<f64> {
         self.min_rtt
             .map(|rtt| rtt * self.peak)
             .filter(|bdp| *bdp > 0.0)
     }
 
-    /// Returns the features of a slice, given those before and after it.
+    /// Features of a slice, given those before and after it.
     pub fn features(&self, account: &CounterAccount, index: usize) -> Features {
         let slice = &account.slices[index];
         let mut features = Features([f64::NAN; FEATURES]);
@@ -339,9 +339,9 @@ impl Measures {
         ]
     }
 
-    /// Returns the delivery rate of a slice over the rate of the square-root law. Mathis, Semke,
-    /// Mahdavi, Ott 1997, with sqrt(3/2), at the connection's fraction of retransmissions. Far
-    /// below it, losses are too rare to limit the sender.
+    /// Delivery rate of a slice over the rate of the square-root law. Mathis, Semke, Mahdavi, Ott
+    /// 1997, with sqrt(3/2), at the connection's fraction of retransmissions. Far below it, losses
+    /// are too rare to limit the sender.
     fn loss_law(&self, account: &CounterAccount, index: usize) -> Option<f64> {
         let slice = &account.slices[index];
         let smss = account.last(End::Sender)?.smss?.as_u64() as f64;
@@ -443,19 +443,19 @@ fn hosts(account: &CounterAccount, slice: &Slice) -> [Valued; 9] {
     ]
 }
 
-/// Returns the RTT of a slice above the minimum, in seconds.
+/// RTT of a slice above the minimum, in seconds.
 fn added(min_rtt: Option<f64>, slice: &Slice) -> Option<f64> {
     Some((slice.rtt.value()? - min_rtt?).max(0.0))
 }
 
-/// Returns the seconds of each slice that wait for a timer.
+/// Seconds of each slice that wait for a timer.
 fn stalled(slices: &[Slice]) -> impl Iterator<Item = f64> + '_ {
     slices
         .iter()
         .map(|slice| slice.waits[Wait::Stalled as usize].as_secs_f64())
 }
 
-/// Returns the longest contiguous wait for a timer, in seconds. Less than three RTTs is none.
+/// Longest contiguous wait for a timer, in seconds. Less than three RTTs is none.
 fn longest_stall(slices: &[Slice]) -> f64 {
     let (mut longest, mut row) = (0.0_f64, 0.0);
     for (slice, stalled) in slices.iter().zip(stalled(slices)) {
@@ -473,7 +473,7 @@ fn longest_stall(slices: &[Slice]) -> f64 {
     longest
 }
 
-/// Returns the number of separate stalls: those of neighboring slices are one.
+/// Number of separate stalls: those of neighboring slices are one.
 fn stalls(slices: &[Slice]) -> usize {
     let begins = slices.iter().enumerate().filter(|(index, slice)| {
         let before = index.checked_sub(1).map(|before| &slices[before]);

@@ -27,7 +27,7 @@ pub struct CoreTimes {
 }
 
 impl CoreTimes {
-    /// Returns the total.
+    /// Total.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.user + self.system + self.softirq + self.irq + self.idle + self.steal
@@ -85,7 +85,7 @@ pub struct HostUse {
 }
 
 impl HostUse {
-    /// Returns the activity from one reading to the next; `None` if no time passed.
+    /// Activity from one reading to the next; `None` if no time passed.
     #[must_use]
     pub fn between(from: &HostReading, to: &HostReading) -> Option<Self> {
         let time = to.at.saturating_since(from.at).as_secs_f64();
@@ -121,7 +121,7 @@ impl HostUse {
     }
 }
 
-/// Returns the busy fraction of a core, and the fraction for packet processing.
+/// Busy fraction of a core, and the fraction for packet processing.
 fn busy(from: &CoreTimes, to: &CoreTimes) -> Option<(f64, f64)> {
     let all = to.total().saturating_sub(from.total()).as_secs_f64();
     let share = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64() / all;

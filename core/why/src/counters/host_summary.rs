@@ -43,7 +43,7 @@ pub struct CoreShares {
 }
 
 impl CoreShares {
-    /// Returns the fractions between two readings of a core; `None` if no tick passed.
+    /// Fractions between two readings of a core; `None` if no tick passed.
     fn between(from: &CoreTimes, to: &CoreTimes) -> Option<Self> {
         let all = to.total().saturating_sub(from.total()).as_secs_f64();
         let share =
@@ -59,13 +59,13 @@ impl CoreShares {
         })
     }
 
-    /// Returns the busy fraction.
+    /// Busy fraction.
     #[must_use]
     pub fn busy(&self) -> f64 {
         self.user + self.system + self.softirq + self.irq + self.steal
     }
 
-    /// Returns the fractions with the names of `/proc/stat`.
+    /// Fractions with the names of `/proc/stat`.
     #[must_use]
     pub fn kinds(&self) -> [(&'static str, f64); 6] {
         [
@@ -78,7 +78,7 @@ impl CoreShares {
         ]
     }
 
-    /// Returns the kind of work that took most time.
+    /// Kind of work that took most time.
     fn main_kind(&self) -> &'static str {
         let busy = self.kinds().into_iter().take(5);
         busy.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -130,14 +130,14 @@ impl HostSummary {
         })
     }
 
-    /// Returns the busy fraction of all cores together.
+    /// Busy fraction of all cores together.
     #[must_use]
     pub fn mean_busy(&self) -> f64 {
         let sum: f64 = self.cores.iter().map(CoreShares::busy).sum();
         sum / f64::max(self.cores.len() as f64, 1.0)
     }
 
-    /// Returns the busiest core if it is saturated.
+    /// Busiest core if it is saturated.
     #[must_use]
     pub fn saturated(&self) -> Option<&CoreShares> {
         let cores = self.cores.iter();
@@ -167,7 +167,7 @@ impl HostSummary {
         ))
     }
 
-    /// Returns a command or advice for the saturated core; `None` without one.
+    /// A command or advice for the saturated core; `None` without one.
     #[must_use]
     pub fn core_advice(&self) -> Option<String> {
         let core = self.saturated()?;
@@ -206,7 +206,7 @@ impl HostSummary {
         })
     }
 
-    /// Returns all cores except one as a mask for `rps_cpus`: groups of 32 bits.
+    /// All cores except one as a mask for `rps_cpus`: groups of 32 bits.
     fn mask_without(&self, number: u32) -> String {
         let groups = self.cores.iter().map(|core| core.number / 32).max();
         let group = |index: u32| {
@@ -257,8 +257,8 @@ mod tests {
     use alloc::vec;
     use gigatcp_units::Instant;
 
-    /// Returns a host whose cores spent this time in softirq, system and user. Times are in
-    /// milliseconds of one second.
+    /// A host whose cores spent this time in softirq, system and user. Times are in milliseconds of
+    /// one second.
     fn second(cores: &[[u64; 3]]) -> HostSummary {
         let ms = Duration::from_millis;
         let core = |(number, [softirq, system, user]): (u32, &[u64; 3])| CoreTimes {

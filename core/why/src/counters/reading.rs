@@ -36,8 +36,7 @@ macro_rules! reading {
                 }
             }
 
-            /// Returns the kernel's number for the word at this place of [`WORDS`]; `None` if
-            /// unknown.
+            /// Kernel's number for the word at this place of [`WORDS`]; `None` if unknown.
             #[must_use]
             pub fn number(&self, place: usize) -> Option<i64> {
                 match place {
@@ -208,26 +207,26 @@ impl Reading {
         Some(is_rest && flight > Bytes::ZERO && has_room)
     }
 
-    /// Returns the known words with the kernel's numbers, for JSON.
+    /// Known words with the kernel's numbers, for JSON.
     pub fn words(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
         let known = WORDS.iter().enumerate();
         known.filter_map(|(place, name)| Some((*name, self.number(place)?)))
     }
 
-    /// Returns the congestion window.
+    /// Congestion window.
     #[must_use]
     pub fn cwnd(&self) -> Option<Bytes> {
         self.in_bytes(self.cwnd_segments)
     }
 
-    /// Returns the slow-start threshold; `None` while unset or unknown.
+    /// Slow-start threshold; `None` while unset or unknown.
     #[must_use]
     pub fn ssthresh(&self) -> Option<Bytes> {
         let is_set = |segments: &u64| *segments < NO_SSTHRESH;
         self.in_bytes(self.ssthresh_segments.filter(is_set))
     }
 
-    /// Returns the number of bytes in flight.
+    /// Number of bytes in flight.
     #[must_use]
     pub fn flight_size(&self) -> Option<Bytes> {
         self.in_bytes(self.unacked)
@@ -245,7 +244,7 @@ impl Reading {
     }
 }
 
-/// Returns the place of a word in [`WORDS`].
+/// Place of a word in [`WORDS`].
 #[must_use]
 pub fn place(name: &str) -> Option<usize> {
     WORDS.iter().position(|word| *word == name)

@@ -51,7 +51,7 @@ const MOSTLY: f64 = 0.5;
 /// Score of causes that only the sender's counters show, if these are not read.
 pub const UNSEEN: f64 = 1.5;
 
-/// Returns the feature that the entry at this place requires, if any.
+/// Feature that the entry at this place requires, if any.
 #[must_use]
 pub fn needed(place: usize) -> Option<Feature> {
     COUNTER_CAUSES.get(place)?.needs
@@ -80,7 +80,7 @@ const OPEN: f64 = 1.0;
 /// Nats against a cause of losses if retransmissions are not counted. Not fitted.
 const UNCOUNTED: f64 = 1.0;
 
-/// Returns the probability of every entry in a wait of a slice. Empty if none can hold.
+/// Probability of every entry in a wait of a slice. Empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let places = places(features);
     let is_coarse = features.value(Feature::Coarse) == Some(1.0);
@@ -124,7 +124,7 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Returns the score of an entry; `None` if it cannot hold.
+/// Score of an entry; `None` if it cannot hold.
 fn score(
     (entry, weights): (&CounterCause, &Weights),
     (features, places): (&Features, &Places),
@@ -139,7 +139,7 @@ fn score(
     Some(bias + said.sum::<f64>())
 }
 
-/// Returns the value of a row at a place between its knots.
+/// Value of a row at a place between its knots.
 fn at(row: &[f64], (knot, part): (usize, f64)) -> Option<f64> {
     let low = *row.get(knot)?;
     let high = row.get(knot + 1).copied().unwrap_or(low);
@@ -163,7 +163,7 @@ pub(super) struct Basis {
     pub is_loss: bool,
 }
 
-/// Returns the confidence for a mean probability.
+/// Confidence for a mean probability.
 pub(super) fn confidence(probability: f64, basis: Basis) -> f64 {
     let Basis {
         shown,

@@ -195,22 +195,22 @@ slice! {
 }
 
 impl Slice {
-    /// Returns the delivery rate over the time with data to deliver, in bytes per second. That time
-    /// is at least half of the slice, since the kernel's ticks hide how short a burst was.
+    /// Delivery rate over the time with data to deliver, in bytes per second. That time is at least
+    /// half of the slice, since the kernel's ticks hide how short a burst was.
     pub fn rate(&self) -> f64 {
         let idle = self.waits[Wait::Idle as usize];
         let busy = self.length.saturating_sub(idle).max(self.length / 2);
         self.acked as f64 / busy.as_secs_f64().max(1e-6)
     }
 
-    /// Returns that rate, limited to 1.25 times the kernel's best sample. The limit removes jumps
-    /// of cumulative ACKs.
+    /// That rate, limited to 1.25 times the kernel's best sample. The limit removes jumps of
+    /// cumulative ACKs.
     pub fn sound_rate(&self) -> f64 {
         let rate = self.rate();
         self.best_sample.map_or(rate, |best| rate.min(best * 1.25))
     }
 
-    /// Returns a fraction of its length.
+    /// A fraction of its length.
     pub fn share(&self, wait: Wait) -> f64 {
         self.waits[wait as usize].as_secs_f64() / self.length.as_secs_f64().max(1e-9)
     }

@@ -23,8 +23,8 @@ const NOISE: Duration = Duration::from_micros(20);
 const WHEN_FULL: f64 = 0.85;
 const BY_CHANCE: f64 = 0.35;
 
-/// Returns the log likelihood ratio of a full queue against losses at any time. `None` if RTTs
-/// before losses are not known here.
+/// Log likelihood ratio of a full queue against losses at any time. `None` if RTTs before losses
+/// are not known here.
 pub(super) fn crowding(m: &Measures<'_>) -> Option<f64> {
     if !m.view.is_near_sender() {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn crowding(m: &Measures<'_>) -> Option<f64> {
     sum
 }
 
-/// Returns the mean queue of the RTTs before an episode.
+/// Mean queue of the RTTs before an episode.
 fn around(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<Duration> {
     let near = m.rounds_before(episode, TRIPS);
     // Between losses a flow's own queue only grows: with a permanent queue, any loss finds it

@@ -89,19 +89,19 @@ impl Ethernet {
         found
     }
 
-    /// Returns its speed in bits per second of frames, if saturated in that round.
+    /// Its speed in bits per second of frames, if saturated in that round.
     pub fn full(&self, index: usize) -> Option<f64> {
         self.speeds.get(index).copied().filter(|speed| *speed > 0.0)
     }
 }
 
-/// Returns the bytes per second sent in these rounds.
+/// Bytes per second sent in these rounds.
 fn rate(rounds: &[Round]) -> f64 {
     let sent: u64 = rounds.iter().map(|round| round.sent).sum();
     sent as f64 / time(rounds).max(1e-9)
 }
 
-/// Returns the duration of these rounds in seconds.
+/// Duration of these rounds in seconds.
 fn time(rounds: &[Round]) -> f64 {
     rounds
         .iter()

@@ -58,15 +58,15 @@ impl LossBurst {
         self.lost >= Self::LEAST * mss
     }
 
-    /// Returns the fraction that passed, if enough was lost.
+    /// Fraction that passed, if enough was lost.
     fn share_passed(&self, mss: u64) -> Option<f64> {
         self.is_flood(mss)
             .then(|| self.passed as f64 / (self.passed + self.lost) as f64)
     }
 }
 
-/// Returns the delivered fraction of the loss burst at the end of slow start. A full queue passes
-/// half of it or more, a policer less. `None` if there was no burst, or the delivery is unknown.
+/// Delivered fraction of the loss burst at the end of slow start. A full queue passes half of it or
+/// more, a policer less. `None` if there was no burst, or the delivery is unknown.
 pub(super) fn passed(m: &Measures<'_>, first: &RecoveryEpisode) -> Option<f64> {
     // A timer retransmits data that was not lost.
     if first.timeouts > 0 || first.spurious > 0 || first.overtaken > 0 {
@@ -104,8 +104,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Returns the fraction passed by a meter whose input is `speed` times its rate. `room` is the
-    /// meter's depth.
+    /// Fraction passed by a meter whose input is `speed` times its rate. `room` is the meter's
+    /// depth.
     fn met(speed: f64, room: f64, segments: u64) -> Option<f64> {
         let (mut level, mut loss_burst) = (0.0_f64, None);
         for segment in 0..segments {

@@ -184,8 +184,8 @@ impl LossPattern {
     }
 }
 
-/// Returns the queue before losses if cross traffic fills it, in minimum RTTs. It is about as long
-/// at each loss, and the flight alone would not have filled the bottleneck.
+/// Queue before losses if cross traffic fills it, in minimum RTTs. It is about as long at each
+/// loss, and the flight alone would not have filled the bottleneck.
 fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
     if !m.view.is_near_sender() || later.len() < 2 {
         return None;
@@ -201,8 +201,8 @@ fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
         .then(|| quartile(queues, 2).unwrap_or(0.0) / m.base.as_secs_f64().max(1e-9))
 }
 
-/// Returns the spurious retransmissions of an episode. They are known from D-SACK, timestamps, an
-/// ACK that came too soon, or from the packets that passed near the receiver.
+/// Spurious retransmissions of an episode. They are known from D-SACK, timestamps, an ACK that came
+/// too soon, or from the packets that passed near the receiver.
 pub(crate) fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     let proven = one.spurious.max(one.overtaken).max(one.early);
     // Lost ACKs and timers cause spurious retransmissions as well.
@@ -298,7 +298,7 @@ fn loss_events<'a>(m: &Measures<'_>, episodes: &'a [RecoveryEpisode]) -> Vec<Los
     events
 }
 
-/// Returns lower over upper quartile, of two samples or more.
+/// Lower over upper quartile, of two samples or more.
 fn evenness(samples: Vec<f64>) -> Option<f64> {
     if samples.len() < 2 {
         return None;
@@ -307,8 +307,8 @@ fn evenness(samples: Vec<f64>) -> Option<f64> {
     Some(ratio(low, high))
 }
 
-/// Returns the variation of the rate and of the amount from loss to loss. With a sender that
-/// repeatedly meets a limit, both hardly vary.
+/// Variation of the rate and of the amount from loss to loss. With a sender that repeatedly meets a
+/// limit, both hardly vary.
 fn rhythm(events: &[LossEvent<'_>]) -> (Option<f64>, Option<f64>) {
     let between = |pair: &[LossEvent<'_>]| {
         let (a, b) = (pair[0].first, pair[1].first);
@@ -332,7 +332,7 @@ fn intervals(events: &[LossEvent<'_>]) -> Option<f64> {
     variation(events.windows(2).map(gap)).filter(|_| enough)
 }
 
-/// Returns standard deviation over mean, of two samples or more.
+/// Standard deviation over mean, of two samples or more.
 fn variation(samples: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for sample in samples {
@@ -349,7 +349,7 @@ fn variation(samples: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Measures<'_> {
-    /// Returns the flight when an episode began, over bottleneck and queue capacity.
+    /// Flight when an episode began, over bottleneck and queue capacity.
     pub fn fill(&self, episode: &RecoveryEpisode) -> Option<f64> {
         let trip = self.base + self.queue_before(episode).unwrap_or_default();
         let rate = super::per_second(episode.flight, trip);
@@ -381,8 +381,8 @@ impl Measures<'_> {
         (after.start <= episode.start).then_some((sender_view, after))
     }
 
-    /// Returns the growth of cwnd around this round, in segments per RTT. Only if it grows as in
-    /// congestion avoidance after a loss (RFC 5681 section 3.1).
+    /// Growth of cwnd around this round, in segments per RTT. Only if it grows as in congestion
+    /// avoidance after a loss (RFC 5681 section 3.1).
     pub fn avoidance_growth(&self, index: usize) -> Option<f64> {
         /// Number of rounds considered on either side, and minimum number of growing steps.
         const AROUND: usize = 8;
