@@ -25,7 +25,7 @@ impl Monotone {
     /// Number of consecutive earlier packets that show a clock that was set back.
     const PATIENCE: u8 = 4;
 
-    /// Returns the time of a packet that was captured at `at`.
+    /// Time of a packet that was captured at `at`.
     #[inline(always)]
     pub fn time(&mut self, at: Instant) -> Instant {
         let at = at + self.offset;

@@ -26,7 +26,7 @@ pub struct NextLimit {
 const CLEAR: f64 = 1.5;
 
 impl NextLimit {
-    /// Returns the lowest known limit above the rate that the primary cause allows.
+    /// Lowest known limit above the rate that the primary cause allows.
     pub(crate) fn of(m: &Measures<'_>, account: &Account) -> Option<Self> {
         let first = account.most()?;
         let limited = &account.causes[first];
@@ -58,8 +58,8 @@ impl NextLimit {
     }
 }
 
-/// Returns the rate that the largest advertised window allows, in bytes per second. `None` if
-/// windows grow with the flight (receive buffer tuning), so that a larger one can be expected.
+/// Rate that the largest advertised window allows, in bytes per second. `None` if windows grow with
+/// the flight (receive buffer tuning), so that a larger one can be expected.
 pub(crate) fn window_rate(m: &Measures<'_>) -> Option<f64> {
     let rounds = m.rounds.len();
     let most = *m.window_max.last().filter(|_| m.knows_windows())? as f64;
@@ -69,9 +69,9 @@ pub(crate) fn window_rate(m: &Measures<'_>) -> Option<f64> {
     (!grows && trip > 0.0 && rounds >= 8).then(|| most / trip)
 }
 
-/// Returns the bottleneck rate, if a saturated link shows it, or half of a flight back to back. A few
-/// packets pass at any rate: those of a token bucket's burst, or of a device that hands over several
-/// at once.
+/// Bottleneck rate, if a saturated link shows it, or half of a flight back to back. A few packets
+/// pass at any rate: those of a token bucket's burst, or of a device that hands over several at
+/// once.
 pub(crate) fn path_rate(m: &Measures<'_>) -> Option<f64> {
     let is_long = |train: u64| train > 0 && train * 2 >= m.sending.flight_max;
     match m.capacity.source {

@@ -74,7 +74,7 @@ macro_rules! rounds {
                 $(merge::$rule(&mut self.$field, &other.$field);)*
             }
 
-            /// Returns its figures, relative to the end and the packet of the previous round.
+            /// Its figures, relative to the end and the packet of the previous round.
             #[inline(always)]
             pub(crate) fn figures(
                 &self,
@@ -489,7 +489,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns zero, a small number, or any; of a size that allows additions.
+    /// Zero, a small number, or any; of a size that allows additions.
     fn figure() -> impl Strategy<Value = u64> {
         prop_oneof![Just(0), 0_u64..200, any::<u64>().prop_map(|bits| bits >> 2)]
     }

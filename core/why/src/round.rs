@@ -186,7 +186,7 @@ impl Round {
         self.spent[state as usize]
     }
 
-    /// Returns the time in which the sender was active.
+    /// Time in which the sender was active.
     pub fn active(&self) -> Duration {
         [State::Window, State::Recovery, State::Full, State::Slack]
             .into_iter()
@@ -201,13 +201,13 @@ impl Round {
         self.windows += 1;
     }
 
-    /// Returns the mean flight over time, in bytes.
+    /// Mean flight over time, in bytes.
     pub fn flight_mean(&self) -> Option<f64> {
         let length = self.length().as_secs_f64();
         (length > 0.0).then(|| f64::from(self.flight_time) / length)
     }
 
-    /// Returns the mean advertised window, in the unit of `window`.
+    /// Mean advertised window, in the unit of `window`.
     pub fn window_mean(&self) -> Option<u64> {
         self.window_sum.checked_div(self.windows)
     }
@@ -382,14 +382,14 @@ impl Rounds {
         merged.iter().for_each(|round| self.packed.push(round));
     }
 
-    /// Returns all rounds, after [`Self::finish`].
+    /// All rounds, after [`Self::finish`].
     pub fn as_slice(&self) -> &[Round] {
         &self.whole
     }
 }
 
 impl Round {
-    /// Returns the state that took most of it.
+    /// State that took most of it.
     pub fn kind(&self) -> State {
         State::ALL
             .into_iter()

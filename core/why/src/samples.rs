@@ -87,12 +87,12 @@ impl Spread {
         self.squares = coarse(self.squares);
     }
 
-    /// Returns the mean of enough samples.
+    /// Mean of enough samples.
     pub fn mean(&self) -> Option<f64> {
         (self.count >= Self::LEAST).then_some(self.mean.into())
     }
 
-    /// Returns standard deviation over mean of enough samples.
+    /// Standard deviation over mean of enough samples.
     pub fn variation(&self) -> Option<f64> {
         let mean = self.mean().filter(|mean| *mean > 0.0)?;
         let variance = f64::from(self.squares.max(0.0)) / f64::from(self.count);
@@ -106,7 +106,7 @@ pub(crate) const fn f32_of(value: u64) -> f32 {
     value.cast_signed() as f32
 }
 
-/// Returns the nearest value with 12 bits of fraction.
+/// Nearest value with 12 bits of fraction.
 pub(crate) const fn coarse(value: f32) -> f32 {
     const CUT: u32 = 11;
     let bits = value.to_bits();

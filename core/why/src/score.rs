@@ -105,8 +105,8 @@ impl Matrix {
     }
 }
 
-/// Returns the position of a value between knots. It is the knot below it, and the fraction of the
-/// distance to the next.
+/// Position of a value between knots. It is the knot below it, and the fraction of the distance to
+/// the next.
 #[must_use]
 pub fn position(knots: &[f64], value: f64) -> (usize, f64) {
     let above = knots.partition_point(|knot| *knot <= value);
@@ -183,8 +183,8 @@ impl Scores {
             .fold(0, |bits, cause| bits | 1 << cause)
     }
 
-    /// Returns the probability of every cause in a state of a round, by softmax over those that no
-    /// condition excludes.
+    /// Probability of every cause in a state of a round, by softmax over those that no condition
+    /// excludes.
     pub fn probabilities(&self, moment: &Moment<'_, '_, '_>) -> [f64; CAUSES.len()] {
         let mut all = [IMPOSSIBLE; CAUSES.len()];
         let mut open = [None; CAUSES.len()];
@@ -208,7 +208,7 @@ impl Scores {
         softmax(all)
     }
 
-    /// Returns the smoothed scores of a round.
+    /// Smoothed scores of a round.
     fn smooth(&self, moment: &Moment<'_, '_, '_>) -> &Row {
         let index = moment.index;
         self.smooth[index].get_or_init(|| {
@@ -293,14 +293,14 @@ impl Rows {
         }
     }
 
-    /// Returns the scores of a round, which has these features.
+    /// Scores of a round, which has these features.
     fn row(&self, index: usize, features: &Features) -> &Row {
         self.rows[index].get_or_init(|| self.matrix.add(&self.common, features, &self.varying))
     }
 }
 
-/// Returns a round's scores averaged with those of neighbors after the same loss event. Single
-/// rounds are noisy, and the limit of a connection seldom changes from one to the next.
+/// A round's scores averaged with those of neighbors after the same loss event. Single rounds are
+/// noisy, and the limit of a connection seldom changes from one to the next.
 fn smoothed<'a>(
     m: &Measures<'_>,
     rounds: usize,
@@ -327,7 +327,7 @@ fn smoothed<'a>(
     mean
 }
 
-/// Returns each exponential over the sum of all; zeros if nothing is possible.
+/// Each exponential over the sum of all; zeros if nothing is possible.
 fn softmax<const N: usize>(mut all: [f64; N]) -> [f64; N] {
     let most = all.iter().copied().fold(IMPOSSIBLE, f64::max);
     let mut sum = 0.0;

@@ -27,7 +27,7 @@ pub enum SizeCause {
 }
 
 impl SizeCause {
-    /// Returns its name in records.
+    /// Its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl SizeCause {
         }
     }
 
-    /// Returns its description in output.
+    /// Its description in output.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the bytes of a full segment: the usual size if that is clear.
+    /// Bytes of a full segment: the usual size if that is clear.
     pub const fn full(&self) -> u64 {
         let (usual, lead) = self.usual;
         if lead >= 20 && usual > 64 && usual <= self.mss {
@@ -95,7 +95,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the bytes of headers of a segment with data from that side.
+    /// Bytes of headers of a segment with data from that side.
     pub fn headers(&self, connection: &Connection, side: Side) -> u64 {
         let ip = match connection.endpoint(side).address {
             IpAddr::V4(_) => 20,
@@ -105,8 +105,8 @@ impl Sizes {
     }
 }
 
-/// Returns the bytes of a full wire segment that a packet of new data shows. For a super-segment
-/// these are the bytes of its parts.
+/// Bytes of a full wire segment that a packet of new data shows. For a super-segment these are the
+/// bytes of its parts.
 #[inline]
 pub(crate) fn wire_segment(connection: &Connection, side: Side, packet: &PacketSummary) -> u64 {
     let largest = connection.direction(side).largest_segment();
@@ -126,7 +126,7 @@ pub(crate) const fn vote(usual: (u64, u64), octets: u64) -> (u64, u64) {
 }
 
 impl SegmentSize {
-    /// Returns the segment size of the data of that side.
+    /// Segment size of the data of that side.
     pub(crate) fn of(connection: &Connection, side: Side, sizes: &Sizes) -> Self {
         let octets = sizes.full();
         let allowed = allowed(connection, side);
@@ -159,7 +159,7 @@ impl SegmentSize {
     }
 }
 
-/// Returns the segment size that both SYNs allow.
+/// Segment size that both SYNs allow.
 fn allowed(connection: &Connection, side: Side) -> Option<u64> {
     let options = connection.direction(side).options()?;
     let theirs = connection.direction(side.other()).options()?;

@@ -180,8 +180,7 @@ pub(crate) struct Pauses {
 }
 
 impl Pauses {
-    /// Returns the fraction of pauses that an ACK ended, less that of chance. `None` if there are
-    /// few.
+    /// Fraction of pauses that an ACK ended, less that of chance. `None` if there are few.
     pub fn woken_above_chance(&self) -> Option<f64> {
         let woken = self.woken as f64 / self.count.max(1) as f64;
         let chance = self.soon.as_secs_f64() / self.time.as_secs_f64().max(1e-9);
@@ -193,7 +192,7 @@ impl Pauses {
     /// Minimum number for a verdict.
     const LEAST: u64 = 8;
 
-    /// Returns that time with the uncertainty of the turnaround added.
+    /// That time with the uncertainty of the turnaround added.
     fn soon(turn: Option<Duration>) -> Duration {
         Self::SOON + turn.unwrap_or_default() / 32
     }
@@ -239,7 +238,7 @@ enum End {
     Expiry,
 }
 
-/// Returns the position up to which a direction was acknowledged.
+/// Position up to which a direction was acknowledged.
 pub(crate) fn acked_to(data: &Direction) -> u64 {
     data.acked_position().unwrap_or(data.first_position())
 }
@@ -422,7 +421,7 @@ impl SenderView {
         self.scale.as_ref()?.scale(self.mss)
     }
 
-    /// Returns the observed segment sizes.
+    /// Observed segment sizes.
     pub fn sizes(&self) -> Sizes {
         let rounds = self.rounds.as_slice().iter();
         Sizes {
@@ -482,7 +481,7 @@ impl SenderView {
         self.round_trip = self.trip().unwrap_or(SOME_TRIP);
     }
 
-    /// Returns the state of the sender.
+    /// State of the sender.
     fn state(&self, end: End, span: Duration) -> State {
         if end == End::Expiry && self.flight() > 0 && self.trip().is_none_or(|trip| span > trip) {
             return State::Timeout;
@@ -511,7 +510,7 @@ impl SenderView {
             })
     }
 
-    /// Returns the state of a sender in progress without loss recovery.
+    /// State of a sender in progress without loss recovery.
     #[inline]
     fn open_state(&self, span: Duration) -> State {
         if self.flight() == 0 {
@@ -535,8 +534,8 @@ impl SenderView {
         self.knows_edge && room < self.mss.max(1) || self.has_no_window
     }
 
-    /// Returns the state while nothing is outstanding. Data waits only if the sender had filled the
-    /// window, and probes it if that lasts (RFC 9293 section 3.8.6.1).
+    /// State while nothing is outstanding. Data waits only if the sender had filled the window, and
+    /// probes it if that lasts (RFC 9293 section 3.8.6.1).
     #[cold]
     fn empty_state(&self, span: Duration) -> State {
         let is_short = span <= UNPROBED + self.round_trip * 2;

@@ -11,9 +11,9 @@ use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
 
 impl Diagnosis {
-    /// Returns the result in one sentence. It names the cause, its fraction of the time and its
-    /// confidence. Or it states that the diagnosis is unsure, the two most probable causes, and
-    /// what to capture to decide. A reset that ended the transfer is stated first.
+    /// Result in one sentence. It names the cause, its fraction of the time and its confidence. Or
+    /// it states that the diagnosis is unsure, the two most probable causes, and what to capture to
+    /// decide. A reset that ended the transfer is stated first.
     #[must_use]
     pub fn sentence(&self) -> String {
         let limited = self.limited();
@@ -84,7 +84,7 @@ impl Diagnosis {
         )
     }
 
-    /// Returns the capture that would decide between two causes.
+    /// Capture that would decide between two causes.
     fn decides(&self) -> &'static str {
         match (self.capture_point, self.joined.is_some()) {
             (_, true) => "a longer capture may decide",
@@ -103,7 +103,7 @@ impl Verdict {
 }
 
 impl CapacitySource {
-    /// Returns the source of a capacity's rate, in words that follow it.
+    /// Source of a capacity's rate, in words that follow it.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

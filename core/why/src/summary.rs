@@ -67,7 +67,7 @@ impl DiagnosisSummary {
         }
     }
 
-    /// Returns the fraction of time of its primary cause, or of the unknown time.
+    /// Fraction of time of its primary cause, or of the unknown time.
     #[must_use]
     pub fn share(&self) -> f64 {
         let time = self.primary.map_or(self.unknown, |primary| primary.time);

@@ -197,8 +197,8 @@ impl Diagnosis {
         }
     }
 
-    /// Returns the first thing to examine: the primary cause, or a certain fault. The fault takes
-    /// precedence if the primary cause is unsure. `None` if a rule decided otherwise.
+    /// First thing to examine: the primary cause, or a certain fault. The fault takes precedence if
+    /// the primary cause is unsure. `None` if a rule decided otherwise.
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
         if !matches!(self.outcome, Outcome::Limited | Outcome::SlowStart) {
@@ -315,7 +315,7 @@ fn verdicts(m: &Measures<'_>, account: &Account, next: Option<NextLimit>) -> Vec
     verdicts
 }
 
-/// Returns the attributions to a permanently busy link or local queue.
+/// Attributions to a permanently busy link or local queue.
 fn full_link(account: &Account) -> Vec<&Attributed> {
     let causes = CAUSES.iter().zip(&account.causes);
     let links = causes.filter(|(cause, _)| cause.is_busy_link);
@@ -328,8 +328,8 @@ const DOUBTED: f64 = 0.6;
 /// Minimum time of an alternative, as a fraction of that of the first cause.
 const MIN_ALTERNATIVE: f64 = 0.02;
 
-/// Returns the cause that the first one cannot be told from here, or else the second most probable
-/// one over the whole time.
+/// Cause that the first one cannot be told from here, or else the second most probable one over the
+/// whole time.
 fn alternative(account: &Account) -> Option<&'static Cause> {
     let most = account.most()?;
     let twin = CAUSES[most]

@@ -138,7 +138,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the watcher with the window scales of connections that begin without a SYN.
+    /// Watcher with the window scales of connections that begin without a SYN.
     #[must_use]
     pub fn with_window_scales(self, window_scales: WindowScales) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the state of a connection, for tests.
+    /// State of a connection, for tests.
     #[cfg(test)]
     pub(crate) fn followed(&self, index: usize) -> &Followed {
         self.slots[index].followed().expect("it was not released")
@@ -217,21 +217,21 @@ impl Watcher {
         }
     }
 
-    /// Returns the ICMP errors about segments of that side, one entry for each kind.
+    /// ICMP errors about segments of that side, one entry for each kind.
     #[must_use]
     pub fn icmp_errors(&self, index: usize, side: Side) -> &[IcmpErrors] {
         let followed = self.slot(index);
         followed.map_or(&[], |followed| followed.icmp_errors(side))
     }
 
-    /// Returns what became of a connection that carried no data; `None` if it carried some.
+    /// What became of a connection that carried no data; `None` if it carried some.
     #[must_use]
     pub fn no_data(&self, index: usize) -> Option<NoData<'_>> {
         let connection = self.table.connection(index)?;
         NoData::of(connection, self.icmp_errors(index, Side::Client))
     }
 
-    /// Returns a connection that has ended without a packet since `by`, if any. It may be
+    /// A connection that has ended without a packet since `by`, if any. It may be
     /// [concluded](Self::conclude) before the capture ends. After that it must be
     /// [forgotten](Self::forget).
     pub fn next_ended(&mut self, by: Instant) -> Option<usize> {
@@ -295,7 +295,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the connections and their counts.
+    /// Connections and their counts.
     #[must_use]
     pub const fn table(&self) -> &FlowTable {
         &self.table
@@ -308,8 +308,8 @@ impl Watcher {
         self.measured(index, self.sender(index)?, None, Diagnosis::of)
     }
 
-    /// Returns the capture point and segment size of that side's data. [`crate::Outlines`] provides
-    /// them in less memory. `None` if it sent none.
+    /// Capture point and segment size of that side's data. [`crate::Outlines`] provides them in
+    /// less memory. `None` if it sent none.
     #[must_use]
     pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         self.measured(index, side, None, |m| CaptureContext {
@@ -335,8 +335,8 @@ impl Watcher {
         )
     }
 
-    /// Returns each slice of the connection's time with its features, for grading and fitting. With
-    /// a second capture as for [`Self::diagnose_with`].
+    /// Each slice of the connection's time with its features, for grading and fitting. With a
+    /// second capture as for [`Self::diagnose_with`].
     #[must_use]
     pub fn slices(
         &self,
@@ -398,8 +398,8 @@ impl Watcher {
         Some(then(Measures::of(connection, &sender_view, of, Some(pair))))
     }
 
-    /// Returns the direction of a connection that comes from that endpoint; from that side, if an
-    /// address translation gave it another name.
+    /// Direction of a connection that comes from that endpoint; from that side, if an address
+    /// translation gave it another name.
     fn same_direction(
         &self,
         index: usize,
@@ -414,15 +414,15 @@ impl Watcher {
         Some(self.slot(index)?.finished_view(side)?.0)
     }
 
-    /// Returns the side of a connection that sent more data.
+    /// Side of a connection that sent more data.
     #[must_use]
     pub fn sender(&self, index: usize) -> Option<Side> {
         let connection = self.table.connection(index)?;
         Some(data_sender(connection))
     }
 
-    /// Returns the diagnosis in figures only. The state kept of the connection for it is released:
-    /// call it once, after the last packet.
+    /// Diagnosis in figures only. The state kept of the connection for it is released: call it
+    /// once, after the last packet.
     #[must_use]
     pub fn conclude(&mut self, index: usize) -> Option<DiagnosisSummary> {
         let sender = self.sender(index)?;
@@ -446,8 +446,8 @@ impl Watcher {
         Some(summary)
     }
 
-    /// Returns the number of that connection's first packet. `None` if there is no connection with
-    /// this index any more.
+    /// Number of that connection's first packet. `None` if there is no connection with this index
+    /// any more.
     #[must_use]
     pub fn first_packet(&self, index: usize) -> Option<u64> {
         match self.slots.get(index)? {
@@ -463,7 +463,7 @@ impl Followed {
         lists.map_or(&[], |lists| lists[side as usize].as_slice())
     }
 
-    /// Returns the finished direction from `side`, and the connection's beginning.
+    /// Finished direction from `side`, and the connection's beginning.
     pub(crate) fn finished_view(&self, side: Side) -> Option<(Box<SenderView>, Instant)> {
         let mut sender_view = self.sender_views[side as usize].clone()?;
         sender_view.finish(self.clock.last, self.last_packet);

@@ -23,7 +23,7 @@ pub(crate) struct MeterFit {
 }
 
 impl MeterFit {
-    /// Returns the best fit; `None` with few losses, or if the bottleneck rate is unknown.
+    /// Best fit; `None` with few losses, or if the bottleneck rate is unknown.
     pub fn of(m: &Measures<'_>) -> Option<Self> {
         let line = m.line?;
         let rates = (1..=STEPS).map(|step| line * STEP * f64::from(step));

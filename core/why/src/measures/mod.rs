@@ -253,27 +253,27 @@ impl<'a> Measures<'a> {
         here.next() == Some(true) && here.all(|is_harmless| is_harmless)
     }
 
-    /// Returns the bytes of a full segment: the usual size if that is clear.
+    /// Bytes of a full segment: the usual size if that is clear.
     pub fn mss(&self) -> u64 {
         self.sizes.full()
     }
 
-    /// Returns the size of full segments, and its cause.
+    /// Size of full segments, and its cause.
     pub fn segment_size(&self) -> SegmentSize {
         SegmentSize::of(self.connection, self.side, &self.sizes)
     }
 
-    /// Returns the bytes of headers of a segment with data.
+    /// Bytes of headers of a segment with data.
     pub fn headers(&self) -> u64 {
         self.sizes.headers(self.connection, self.side)
     }
 
-    /// Returns the direction with the data.
+    /// Direction with the data.
     pub fn data(&self) -> &Direction {
         self.connection.direction(self.side)
     }
 
-    /// Returns the direction with the ACKs.
+    /// Direction with the ACKs.
     pub fn receiver(&self) -> &Direction {
         self.connection.direction(self.side.other())
     }
@@ -297,14 +297,14 @@ impl<'a> Measures<'a> {
         self.connection.scaling() != Scaling::Unknown
     }
 
-    /// Returns the fraction of bytes that were acknowledged and that the capture lacks.
+    /// Fraction of bytes that were acknowledged and that the capture lacks.
     pub fn unseen(&self) -> f64 {
         let unseen = self.data().acked_unseen_bytes();
         ratio(unseen as f64, self.data().stream_length() as f64)
     }
 
-    /// Returns the ICMP errors that name a smaller MTU than that of the packets which the sender
-    /// kept sending, and that MTU.
+    /// ICMP errors that name a smaller MTU than that of the packets which the sender kept sending,
+    /// and that MTU.
     pub fn ignored_mtu(&self) -> Option<(&'a IcmpErrors, u32)> {
         let patience = (self.base * 2).max(Duration::from_millis(200));
         let mut errors = self.icmp_errors[self.side as usize].iter();
@@ -316,19 +316,19 @@ impl<'a> Measures<'a> {
         self.rounds.iter().any(|round| round.acked > 0)
     }
 
-    /// Returns the smallest and the largest window of a round, in bytes.
+    /// Smallest and the largest window of a round, in bytes.
     pub fn window(&self, index: usize) -> Option<(u64, u64)> {
         let round = self.rounds.get(index).filter(|_| self.knows_windows())?;
         round.window
     }
 
-    /// Returns the delivery rate in a round, in bytes per second without idle time.
+    /// Delivery rate in a round, in bytes per second without idle time.
     pub fn rate(&self, index: usize) -> f64 {
         path::rate_of(&self.rounds[index])
     }
 
-    /// Returns the delivery rate over the whole connection, in bytes per second. Zero if the
-    /// connection took no measurable time.
+    /// Delivery rate over the whole connection, in bytes per second. Zero if the connection took no
+    /// measurable time.
     pub fn mean_rate(&self) -> f64 {
         let acked: u64 = self.rounds.iter().map(|round| round.acked).sum();
         if self.duration <= self.resolution {
@@ -337,13 +337,13 @@ impl<'a> Measures<'a> {
         per_second(acked, self.duration)
     }
 
-    /// Returns the rounds from `before` before this one to `after` after it.
+    /// Rounds from `before` before this one to `after` after it.
     pub fn around(&self, index: usize, before: usize, after: usize) -> &'a [Round] {
         let until = (index + after + 1).min(self.rounds.len());
         &self.rounds[index.saturating_sub(before)..until]
     }
 
-    /// Returns the rounds within `trips` minimum RTTs before an episode.
+    /// Rounds within `trips` minimum RTTs before an episode.
     pub fn rounds_before(&self, episode: &RecoveryEpisode, trips: u64) -> &'a [Round] {
         let from = episode.at.as_nanos();
         let from = Instant::from_nanos(from.saturating_sub((self.base * trips).as_nanos()));
@@ -354,35 +354,34 @@ impl<'a> Measures<'a> {
         &self.rounds[begin.min(until)..until]
     }
 
-    /// Returns the time spent in `state` over the whole connection.
+    /// Time spent in `state` over the whole connection.
     pub fn spent(&self, state: State) -> Duration {
         self.rounds
             .iter()
             .fold(Duration::ZERO, |sum, round| sum + round.spent_in(state))
     }
 
-    /// Returns a position as an offset from the first byte seen, as tcpdump prints it.
+    /// A position as an offset from the first byte seen, as tcpdump prints it.
     pub fn place(&self, position: u64) -> u64 {
         position.saturating_sub(self.data().first_position())
     }
 
-    /// Returns the time since the first packet of the connection.
+    /// Time since the first packet of the connection.
     pub fn since_start(&self, at: Instant) -> Duration {
         at.saturating_since(self.start)
     }
 }
 
-/// Returns bytes per second.
 pub(crate) fn per_second(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64().max(1e-9)
 }
 
-/// Returns part over whole; 0 if the whole is 0.
+/// Part over whole; 0 if the whole is 0.
 pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Returns a quartile of the samples; `None` if there are none.
+/// A quartile of the samples; `None` if there are none.
 pub(crate) fn quartile(mut samples: Vec<f64>, quarters: usize) -> Option<f64> {
     debug_assert!(quarters <= 4, "{quarters} quarters of the samples");
     samples.sort_by(f64::total_cmp);

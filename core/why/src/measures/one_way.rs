@@ -49,14 +49,14 @@ impl OneWay {
         way
     }
 
-    /// Returns the delay above the minimum in that round.
+    /// Delay above the minimum in that round.
     pub fn late(&self, index: usize) -> Option<Duration> {
         self.late.get(index).copied().flatten()
     }
 }
 
-/// Returns the nearest usual tick: 1, 4 or 10 ms, or as measured. A queue that grows all the time
-/// makes ticks seem longer than they are.
+/// Nearest usual tick: 1, 4 or 10 ms, or as measured. A queue that grows all the time makes ticks
+/// seem longer than they are.
 fn round_tick(measured: f64) -> f64 {
     [1e6, 4e6, 1e7]
         .into_iter()
@@ -64,23 +64,22 @@ fn round_tick(measured: f64) -> f64 {
         .unwrap_or(measured)
 }
 
-/// Returns the minimum lateness of data by its sender's clock over all rounds, us.
+/// Minimum lateness of data by its sender's clock over all rounds, us.
 pub(super) fn earliest(rounds: &[Round]) -> Option<f64> {
     let all = rounds.iter().filter_map(|round| round.data_late);
     all.map(|late| f64::from(late.least)).reduce(f64::min)
 }
 
 impl Measures<'_> {
-    /// Returns the minimum delay of data before the capture point in that round. It is above that
-    /// of the connection.
+    /// Minimum delay of data before the capture point in that round. It is above that of the
+    /// connection.
     pub fn data_late(&self, index: usize) -> Option<Duration> {
         let late = self.rounds[index].data_late?.least;
         let late = f64::from(late) - self.data_late_min?;
         Some(Duration::from_secs_f64(late.max(0.0) * 1e-6))
     }
 
-    /// Returns the delay of data before the capture point above its minimum. `None` unless
-    /// timestamps show it.
+    /// Delay of data before the capture point above its minimum. `None` unless timestamps show it.
     pub fn data_delay(&self, index: usize) -> Option<Duration> {
         let late = self.forward.late(index)?;
         (late > self.forward.tick * 2).then_some(late)
@@ -131,15 +130,15 @@ impl Measures<'_> {
         (0..self.rounds.len()).any(|index| is_free(&index))
     }
 
-    /// Returns the mean delays of data and of ACKs between two captures in that round. They are
-    /// above their minimum.
+    /// Mean delays of data and of ACKs between two captures in that round. They are above their
+    /// minimum.
     pub fn pair_delays(&self, index: usize) -> Option<(Duration, Duration)> {
         let round = &self.rounds[index];
         self.pair?.between.queues_in(round.start, round.end)
     }
 
-    /// Returns the fractions of a standing queue on the forward and on the reverse path. Both are
-    /// between the capture point and the hosts.
+    /// Fractions of a standing queue on the forward and on the reverse path. Both are between the
+    /// capture point and the hosts.
     fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
         if let Some((forward, reverse)) = self.pair_delays(index) {
             let both = (forward + reverse).as_secs_f64().max(1e-9);
@@ -154,7 +153,7 @@ impl Measures<'_> {
         ))
     }
 
-    /// Returns these fractions, or those of the median round without conclusive timestamps.
+    /// These fractions, or those of the median round without conclusive timestamps.
     pub fn shares(&self, index: usize) -> Option<(f64, f64)> {
         self.shares_of(index).or(self.usual_shares)
     }

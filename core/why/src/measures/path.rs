@@ -25,7 +25,7 @@ pub enum CapacitySource {
 }
 
 impl CapacitySource {
-    /// Returns its name in records.
+    /// Its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Returns it as a rate of payload.
+    /// It as a rate of payload.
     #[must_use]
     pub fn rate(&self) -> Rate {
         rate(self.bytes_per_second)
@@ -75,8 +75,8 @@ impl Capacity {
         )
     }
 
-    /// Returns the rate while the link was saturated, if that was for three tenths of the time, or
-    /// packets behind the bottleneck follow each other at that rate. Otherwise a lower bound.
+    /// Rate while the link was saturated, if that was for three tenths of the time, or packets
+    /// behind the bottleneck follow each other at that rate. Otherwise a lower bound.
     pub(crate) fn attributed(measures: &Measures<'_>, full: &[&Attributed]) -> Self {
         let enough = measures.base * 4;
         let mean = measures.mean_rate();
@@ -105,8 +105,8 @@ impl Capacity {
         }
     }
 
-    /// Returns a lower bound: the highest delivery rate over two RTTs. A train of packets that
-    /// are back to back may be faster on a link that serves in slots, or behind receive offload.
+    /// A lower bound: the highest delivery rate over two RTTs. A train of packets that are back to
+    /// back may be faster on a link that serves in slots, or behind receive offload.
     fn at_least(measures: &Measures<'_>) -> Self {
         let line = measures.line.unwrap_or(f64::MAX);
         Self {
@@ -116,8 +116,7 @@ impl Capacity {
     }
 }
 
-/// Returns the median rate of the closest trains of data and of their ACKs. Both must have enough
-/// bytes.
+/// Median rate of the closest trains of data and of their ACKs. Both must have enough bytes.
 pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
     let enough = 10 * mss;
     let trains = rounds
@@ -131,7 +130,7 @@ pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
     quartile(trains.collect(), 2).unwrap_or(0.0)
 }
 
-/// Returns the capture point by the two halves of the RTT alone.
+/// Capture point by the two halves of the RTT alone.
 pub(crate) fn inferred_view(connection: &Connection, sender_view: &SenderView) -> CapturePoint {
     let handshake = connection.direction(sender_view.side).round_trips().min();
     let rounds = sender_view.rounds.as_slice().iter();
@@ -139,7 +138,7 @@ pub(crate) fn inferred_view(connection: &Connection, sender_view: &SenderView) -
     CapturePoint::infer(trip, sender_view.turn)
 }
 
-/// Returns the capture point, and the minimum RTT of the whole path.
+/// Capture point, and the minimum RTT of the whole path.
 pub(super) fn view_and_base(
     connection: &Connection,
     sender_view: &SenderView,
@@ -177,11 +176,11 @@ fn waits_before(sender_view: &SenderView, trip: Option<Duration>) -> bool {
     is_far && lag.is_some_and(|(lag, trip)| lag.waited >= trip / 9)
 }
 
-/// Returns the ninth decile of the delivery rates over two neighboring rounds without a loss. If
-/// one round ends early the next is longer, so two are taken together, and not the last one of a
-/// burst, after which nothing was sent. Without such rounds it is the highest rate of a round over
-/// at least `least`, the minimum RTT or what the clock resolves: what arrives within less is a
-/// burst, and no rate.
+/// Ninth decile of the delivery rates over two neighboring rounds without a loss. If one round ends
+/// early the next is longer, so two are taken together, and not the last one of a burst, after
+/// which nothing was sent. Without such rounds it is the highest rate of a round over at least
+/// `least`, the minimum RTT or what the clock resolves: what arrives within less is a burst, and no
+/// rate.
 pub(super) fn peak_rate(rounds: &[Round], mss: u64, least: Duration) -> f64 {
     let is_whole = |round: &Round| {
         round.acked >= 4 * mss
@@ -221,9 +220,9 @@ fn busy(round: &Round) -> Duration {
 /// Time that a handshake may take longer than an RTT without showing another path.
 const RESOLUTION: Duration = Duration::from_millis(50);
 
-/// Returns the bottleneck rate from the distances between packets behind it, of the data or of the
-/// ACKs that answer it, and the most bytes that followed each other at them, none if the clock is too
-/// coarse for them. A rate below the highest delivery rate is none of a link.
+/// Bottleneck rate from the distances between packets behind it, of the data or of the ACKs that
+/// answer it, and the most bytes that followed each other at them, none if the clock is too coarse
+/// for them. A rate below the highest delivery rate is none of a link.
 pub(super) fn dispersion_rate(
     sender_view: &SenderView,
     view: CapturePoint,
@@ -251,7 +250,7 @@ pub(super) fn dispersion_rate(
     links.min_by(|(rate, _), (higher, _)| rate.total_cmp(higher))
 }
 
-/// Returns the RTT of the whole path in each round.
+/// RTT of the whole path in each round.
 pub(super) fn round_trips(
     rounds: &[Round],
     view: CapturePoint,
@@ -272,7 +271,7 @@ pub(super) fn round_trips(
     rounds.iter().map(of).collect()
 }
 
-/// Returns the variation of the RTT below which there is no queue.
+/// Variation of the RTT below which there is no queue.
 pub(super) fn queue_step(measures: &Measures<'_>) -> Duration {
     let base = measures.base;
     let four = (4 * measures.mss()) as f64 / measures.peak.max(1.0);
@@ -302,12 +301,12 @@ impl Measures<'_> {
         self.view.is_near_sender() || self.rounds.iter().any(|round| round.turn.count > 0)
     }
 
-    /// Returns the RTT above minimum in that round.
+    /// RTT above minimum in that round.
     pub fn queue(&self, index: usize) -> Option<Duration> {
         self.trips[index].map(|trip| trip.saturating_sub(self.base))
     }
 
-    /// Returns the RTT above minimum just before the episode.
+    /// RTT above minimum just before the episode.
     pub fn queue_before(&self, episode: &RecoveryEpisode) -> Option<Duration> {
         let turn = if self.view.is_near_sender() {
             Duration::ZERO
@@ -318,7 +317,7 @@ impl Measures<'_> {
         Some((trip + turn).saturating_sub(self.base))
     }
 
-    /// Returns the delivery rate around a round, in bytes per second.
+    /// Delivery rate around a round, in bytes per second.
     pub fn near_rate(&self, index: usize) -> f64 {
         let near = self.around(index, 1, 1);
         let time = near
@@ -343,7 +342,7 @@ impl Measures<'_> {
         self.near_rate(index) >= 0.85 * most.min(self.peak.max(1.0) * 1.1)
     }
 
-    /// Returns the minimum RTT above minimum in that round, of eight samples or more.
+    /// Minimum RTT above minimum in that round, of eight samples or more.
     pub fn standing_queue(&self, index: usize) -> Option<Duration> {
         let round = &self.rounds[index];
         let trip = round.trip.least.filter(|_| round.trip.count >= 8)?;

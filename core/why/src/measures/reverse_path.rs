@@ -7,8 +7,8 @@ use super::Measures;
 use crate::round::Round;
 
 impl Measures<'_> {
-    /// Returns the shortest turnaround of that round above the minimum. `None` if data did not echo
-    /// ACKs throughout the round.
+    /// Shortest turnaround of that round above the minimum. `None` if data did not echo ACKs
+    /// throughout the round.
     pub fn turn_delay(&self, index: usize) -> Option<Duration> {
         let round = &self.rounds[index];
         let here = round.turn.least.filter(|_| echoes_always(round))?;

@@ -39,13 +39,13 @@ impl Sending {
 }
 
 impl Measures<'_> {
-    /// Returns the fraction of the round's active time with segments that are back to back.
+    /// Fraction of the round's active time with segments that are back to back.
     pub fn busy(&self, index: usize) -> f64 {
         let round = &self.rounds[index];
         ratio(round.train_time.as_secs_f64(), round.active().as_secs_f64()).min(1.0)
     }
 
-    /// Returns the rate of segments that are back to back, if nearly all are.
+    /// Rate of segments that are back to back, if nearly all are.
     fn pace(&self, index: usize) -> Option<f64> {
         let round = &self.rounds[index];
         let is_busy = round.segments >= 8 && self.busy(index) >= 0.85;
@@ -53,8 +53,8 @@ impl Measures<'_> {
         (is_busy && is_timed).then(|| per_second(round.train_octets, round.train_time))
     }
 
-    /// Returns the fraction of a round's data that ACKs released. `None` if ACKs are so dense that
-    /// all data immediately follows one.
+    /// Fraction of a round's data that ACKs released. `None` if ACKs are so dense that all data
+    /// immediately follows one.
     pub fn clocked(&self, index: usize) -> Option<f64> {
         let round = &self.rounds[index];
         let at_once = SenderView::at_once(self.sender_view.turn).as_nanos() as f64;
@@ -65,7 +65,7 @@ impl Measures<'_> {
         (!is_dense || share < 0.4).then_some(share)
     }
 
-    /// Returns the fraction of the time around a round without data to send.
+    /// Fraction of the time around a round without data to send.
     pub fn dry_share(&self, index: usize) -> f64 {
         let near = self.around(index, 2, 2);
         let sum = |of: fn(&Round) -> Duration| {
@@ -78,7 +78,7 @@ impl Measures<'_> {
         ratio(sum(|round| round.dry), time).min(1.0)
     }
 
-    /// Returns the variation of the flight over some rounds: largest less smallest, over largest.
+    /// Variation of the flight over some rounds: largest less smallest, over largest.
     pub fn flight_spread(&self, index: usize) -> Option<f64> {
         let near = self.around(index, 4, 4);
         let flights = || {
@@ -90,7 +90,7 @@ impl Measures<'_> {
         (flights().count() >= 4).then(|| ratio((high - low) as f64, high as f64))
     }
 
-    /// Returns the growth of the flight over the following rounds, in doublings per RTT.
+    /// Growth of the flight over the following rounds, in doublings per RTT.
     pub fn flight_growth(&self, index: usize) -> Option<f64> {
         let near = self.around(index, 2, 4);
         let first = near.iter().position(|round| round.flight > 0)?;

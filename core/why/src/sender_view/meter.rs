@@ -220,7 +220,7 @@ impl Meter {
         self.recent = VecDeque::new();
     }
 
-    /// Returns how well a meter of that rate, in bytes per second, explains the losses.
+    /// How well a meter of that rate, in bytes per second, explains the losses.
     pub fn fit(&self, rate: f64, mss: u64) -> Option<Fit> {
         let mut losses: Vec<f64> = Vec::new();
         self.levels(rate, |level, is_lost| {
@@ -287,8 +287,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Returns bursts of one to eight segments in turn, every 20 ms. `is_lost` gets the position of
-    /// a segment in its burst and its number.
+    /// Bursts of one to eight segments in turn, every 20 ms. `is_lost` gets the position of a
+    /// segment in its burst and its number.
     fn bursts(mut is_lost: impl FnMut(u64, u64) -> bool) -> Meter {
         let (mut meter, mut end, mut number) = (Meter::default(), 0, 0);
         for round in 0..64_u64 {

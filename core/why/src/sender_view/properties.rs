@@ -27,7 +27,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0_u8..32, 1_u32..6, gap), 1..150)
 }
 
-/// Returns a transfer as captured near its sender, with random events.
+/// A transfer as captured near its sender, with random events.
 fn transfer(steps: &[Step]) -> Conversation {
     let mut all = Conversation::opened(20_000, 10);
     let (mut at, mut next, mut acked) = (30_000, 1, 1);
@@ -97,7 +97,7 @@ fn total(sender_view: &SenderView, states: &[State]) -> Duration {
         .fold(Duration::ZERO, |sum, spent| sum + spent)
 }
 
-/// Returns the time between packets without outstanding data, from sequence numbers.
+/// Time between packets without outstanding data, from sequence numbers.
 fn empty_time(packets: &[Observed]) -> Duration {
     let (mut next, mut acked, mut last) = (1, 1, None::<Instant>);
     let mut empty = Duration::ZERO;
@@ -199,8 +199,8 @@ proptest! {
     }
 }
 
-/// Returns a transfer with a window of 40 segments and 40 ms of RTT. The application pauses now and
-/// then. Each packet has `merged` segments.
+/// A transfer with a window of 40 segments and 40 ms of RTT. The application pauses now and then.
+/// Each packet has `merged` segments.
 fn trains(merged: u32) -> Box<SenderView> {
     let mut all = Conversation::opened(40_000, 20);
     let mut packets = Vec::new();

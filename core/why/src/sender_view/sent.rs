@@ -320,7 +320,7 @@ impl SenderView {
         self.burst = (at, octets);
     }
 
-    /// Returns the time within which data is an immediate response to an ACK. It applies even if
+    /// Time within which data is an immediate response to an ACK. It applies even if
     /// acknowledgments are close together, and depends on the accuracy of the turnaround.
     pub fn at_once(turn: Option<Duration>) -> Duration {
         (turn.unwrap_or_default() / 150).max(HOST)
@@ -457,8 +457,8 @@ impl SenderView {
         episode.needless += u64::from(was_there);
     }
 
-    /// Returns the retransmitted wire segments that `flows` counted since the last call. It has
-    /// their size within super-segments.
+    /// Retransmitted wire segments that `flows` counted since the last call. It has their size
+    /// within super-segments.
     fn count_again(&mut self, shown: &AnalyzedPacket<'_>) -> u64 {
         let data = shown.connection.direction(self.side);
         let before = core::mem::replace(&mut self.counted_again, data.retransmitted_segments());

@@ -99,7 +99,7 @@ impl Spacing {
         self.longest.max(self.train)
     }
 
-    /// Returns the shortest frequent distance, in nanoseconds per [`Self::UNIT`] bytes.
+    /// Shortest frequent distance, in nanoseconds per [`Self::UNIT`] bytes.
     fn each(&self) -> Option<u64> {
         let most = self
             .usual
@@ -112,7 +112,7 @@ impl Spacing {
         often.map(|usual| usual.each).min()
     }
 
-    /// Returns the rate in bytes per second.
+    /// Rate in bytes per second.
     pub fn rate(&self) -> Option<f64> {
         let each = self.each()?;
         Some(Self::UNIT as f64 * 1e9 / each.max(1) as f64)
@@ -128,7 +128,7 @@ impl Spacing {
         })
     }
 
-    /// Returns the number of segments of `octets` that fit into a gap.
+    /// Number of segments of `octets` that fit into a gap.
     pub fn places(&self, octets: u64, gap: Duration) -> f64 {
         let each = self.each().unwrap_or(self.usual[0].each);
         let time = each.saturating_mul(octets.max(1)) as f64 / Self::UNIT as f64;

@@ -18,8 +18,7 @@ fn total(sender_view: &SenderView, of: impl Fn(&Round) -> u64) -> u64 {
     sender_view.rounds.as_slice().iter().map(of).sum()
 }
 
-/// Returns 20 RTTs of 40 ms with segments at the times of `gap`, in us. Each is acknowledged 40 ms
-/// later.
+/// 20 RTTs of 40 ms with segments at the times of `gap`, in us. Each is acknowledged 40 ms later.
 fn sent_at(mut gap: impl FnMut(u32) -> (u64, u32)) -> Conversation {
     let mut all = Conversation::opened(40_000, 20);
     let (mut at, mut seq) = (100_000, 1);

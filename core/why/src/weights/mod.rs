@@ -29,14 +29,14 @@ pub(crate) struct Table {
     pub calibration_cut: Curve,
 }
 
-/// Returns the weights for captures near the sender, or away from it. They are in the order of
+/// Weights for captures near the sender, or away from it. They are in the order of
 /// [`CAUSES`](crate::CAUSES).
 #[must_use]
 pub const fn fitted(is_away: bool) -> &'static [Fitted] {
     if is_away { AWAY.causes } else { NEAR.causes }
 }
 
-/// Returns the calibrations of whole captures and of those without the handshake. Each is a list of
+/// Calibrations of whole captures and of those without the handshake. Each is a list of
 /// (probability, fraction of correct answers).
 #[must_use]
 pub fn calibrations(is_away: bool) -> [alloc::vec::Vec<(f64, f64)>; 2] {

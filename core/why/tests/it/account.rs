@@ -9,8 +9,7 @@ use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
-/// Returns a random packet, from a small set of places and times. So packets are related to each
-/// other.
+/// A random packet, from a small set of places and times. So packets are related to each other.
 fn packet() -> impl Strategy<Value = (u64, bool, Observed)> {
     (
         0_u64..50_000_000,
@@ -104,7 +103,7 @@ fn check_rates(diagnosis: &Diagnosis) {
     }
 }
 
-/// Returns a watcher of the packets that `takes` selects.
+/// A watcher of the packets that `takes` selects.
 fn watch(
     packets: &[(u64, bool, Observed)],
     backwards: bool,
@@ -133,7 +132,7 @@ fn diagnose(packets: &[(u64, bool, Observed)], backwards: bool) -> Vec<Diagnosis
         .collect()
 }
 
-/// Returns all results in figures, by the number of the first packet.
+/// All results in figures, by the number of the first packet.
 fn conclude(mut watcher: Watcher) -> Vec<(u64, String)> {
     (0..watcher.table().len())
         .filter_map(|index| {
@@ -257,7 +256,7 @@ fn assert_begins(conversation: Conversation, beginning: &str) {
     assert!(sentence.starts_with(beginning), "{sentence}");
 }
 
-/// Returns rounds of 8 segments that fill the window, each round acknowledged 10 ms later.
+/// Rounds of 8 segments that fill the window, each round acknowledged 10 ms later.
 fn steady(rounds: u64) -> Conversation {
     let mut conversation = Conversation {
         watcher: Watcher::new(1),

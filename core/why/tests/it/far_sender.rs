@@ -62,7 +62,7 @@ impl Path {
         }
     }
 
-    /// Returns timestamps of a clock that ticks each millisecond.
+    /// Timestamps of a clock that ticks each millisecond.
     fn stamps(val: Duration, ecr: Duration) -> Option<Timestamps> {
         let ticks = |at: Duration| 1 + (at.as_nanos() / 1_000_000) as u32;
         Some(Timestamps {
@@ -71,7 +71,7 @@ impl Path {
         })
     }
 
-    /// Returns the cause that `why` finds, and its whole output.
+    /// Cause that `why` finds, and its whole output.
     fn cause(self) -> (Option<&'static str>, String) {
         let mut watcher = Watcher::new(1);
         let mut number = 0;
@@ -136,7 +136,7 @@ impl Path {
     }
 }
 
-/// Returns a path: 20 to 150 ms, 300 Mbit/s to 3 Gbit/s.
+/// A path: 20 to 150 ms, 300 Mbit/s to 3 Gbit/s.
 fn path() -> impl Strategy<Value = Path> {
     (20_000_u64..150_000, 4_u64..40).prop_map(|(turn, within)| Path {
         turn: Duration::from_micros(turn),
