@@ -24,7 +24,7 @@ pub enum AccEcnOrder {
 }
 
 impl AccEcnOrder {
-    /// Returns the ECN field that each counter counts, in order (RFC 9768 figure 4).
+    /// ECN field that each counter counts, in order (RFC 9768 figure 4).
     pub const fn counts(self) -> [Ecn; 3] {
         match self {
             Self::Ect0First => [Ecn::Ect0, Ecn::Ce, Ecn::Ect1],
@@ -79,23 +79,23 @@ impl AccEcn {
         option
     }
 
-    /// Returns the order of the counters.
+    /// Order of the counters.
     pub const fn order(&self) -> AccEcnOrder {
         self.order
     }
 
-    /// Returns the fields that are present.
+    /// Fields that are present.
     pub fn fields(&self) -> &[u32] {
         &self.fields[..usize::from(self.len)]
     }
 
-    /// Returns the field that counts octets received with that mark, if present.
+    /// Field that counts octets received with that mark, if present.
     pub fn field(&self, counts: Ecn) -> Option<u32> {
         let place = self.order.counts().iter().position(|ecn| *ecn == counts)?;
         self.fields().get(place).copied()
     }
 
-    /// Returns the kind of the option.
+    /// Kind of the option.
     pub const fn kind(&self) -> u8 {
         match self.order {
             AccEcnOrder::Ect0First => option_kind::ACCECN_0,
@@ -103,7 +103,7 @@ impl AccEcn {
         }
     }
 
-    /// Returns the number of octets of the option without padding: 2, 5, 8 or 11.
+    /// Number of octets of the option without padding: 2, 5, 8 or 11.
     #[inline]
     pub const fn wire_len(&self) -> usize {
         2 + 3 * self.len as usize

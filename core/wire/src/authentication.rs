@@ -37,12 +37,12 @@ impl Authentication {
         Some(option)
     }
 
-    /// Returns the message authentication code.
+    /// Message authentication code.
     pub fn mac(&self) -> &[u8] {
         &self.mac[..usize::from(self.mac_len)]
     }
 
-    /// Returns the number of octets of the option: kind, length, both key identifiers, MAC.
+    /// Number of octets of the option: kind, length, both key identifiers, MAC.
     pub(crate) const fn option_len(&self) -> usize {
         4 + self.mac_len as usize
     }
@@ -56,8 +56,8 @@ impl Authentication {
     }
 }
 
-/// Returns the place of the authentication option in a segment's octets. Kind and length are
-/// included. `None` if there is none or the options cannot be read.
+/// Place of the authentication option in a segment's octets. Kind and length are included. `None`
+/// if there is none or the options cannot be read.
 pub fn authentication_place(segment: &[u8]) -> Option<Range<usize>> {
     let words = usize::from(segment.get(12)? >> 4);
     let header = segment.get(..4 * words)?;

@@ -89,7 +89,7 @@ impl Checksum {
         self.odd ^= len % 2 == 1;
     }
 
-    /// Returns the checksum field: the complement of the sum, as for `u16::to_be_bytes`.
+    /// Checksum field: the complement of the sum, as for `u16::to_be_bytes`.
     #[inline]
     pub const fn finish(self) -> u16 {
         !fold(self.sum).swap_bytes()
@@ -120,7 +120,7 @@ fn add_words([total, high]: &mut Halves, words: &[[u8; 8]]) {
     }
 }
 
-/// Returns the sum of all halves: of fewer than 2^31 words, 16 GiB.
+/// Sum of all halves: of fewer than 2^31 words, 16 GiB.
 #[inline(always)]
 fn sum_of_halves([total, high]: &Halves) -> u64 {
     let mut sum: u64 = 0;
@@ -132,7 +132,7 @@ fn sum_of_halves([total, high]: &Halves) -> u64 {
     sum
 }
 
-/// Returns the sum of fewer than 64 octets.
+/// Sum of fewer than 64 octets.
 #[inline(always)]
 fn sum_of_rest(octets: &[u8]) -> u64 {
     let (words, tail) = octets.as_chunks::<8>();
@@ -145,7 +145,7 @@ fn sum_of_rest(octets: &[u8]) -> u64 {
     sum
 }
 
-/// Returns the sum of the little-endian words of `octets`, zero-filled at the end.
+/// Sum of the little-endian words of `octets`, zero-filled at the end.
 #[inline]
 fn sum_of(octets: &[u8]) -> u64 {
     let (blocks, rest) = octets.as_chunks::<64>();
@@ -156,7 +156,7 @@ fn sum_of(octets: &[u8]) -> u64 {
     sum + sum_of_blocks(blocks)
 }
 
-/// Returns the sum of whole blocks. A separate function, in which compilers find the vectors.
+/// Sum of whole blocks. A separate function, in which compilers find the vectors.
 #[inline(never)]
 fn sum_of_blocks(blocks: &[[u8; 64]]) -> u64 {
     let mut halves = Halves::default();

@@ -207,7 +207,7 @@ pub(crate) fn read_options(octets: &[u8]) -> (Options, Option<DecodeError>) {
     (options, None)
 }
 
-/// Returns the option at `at`, kind and length included.
+/// Option at `at`, kind and length included.
 fn option_at(octets: &[u8], at: usize, kind: u8) -> Result<&[u8], DecodeError> {
     let &len = octets.get(at + 1).ok_or(DecodeError::OptionCut {
         kind,
@@ -304,7 +304,7 @@ mod tests {
     use bytes::Bytes;
     use core::net::Ipv4Addr;
 
-    /// Returns a header with these option octets and no payload.
+    /// A header with these option octets and no payload.
     fn header_with(options: &[u8]) -> Vec<u8> {
         let mut octets = Vec::from([0; FIXED_HEADER_LEN]);
         octets[12] = ((FIXED_HEADER_LEN + options.len()) as u8 / 4) << 4;

@@ -19,7 +19,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Returns the codepoint in the low two bits of `octet`.
+    /// Codepoint in the low two bits of `octet`.
     pub const fn from_bits(octet: u8) -> Self {
         match octet & 3 {
             0 => Self::NotEct,
@@ -29,7 +29,7 @@ impl Ecn {
         }
     }
 
-    /// Returns the codepoint as two bits.
+    /// Codepoint as two bits.
     pub const fn bits(self) -> u8 {
         self as u8
     }

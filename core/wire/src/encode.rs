@@ -14,7 +14,7 @@ use crate::{
 const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + MAX_OPTIONS_LEN;
 
 impl<P> Segment<P> {
-    /// Returns the number of octets of the TCP header, options and their padding included.
+    /// Number of octets of the TCP header, options and their padding included.
     #[inline]
     pub const fn header_len(&self) -> usize {
         FIXED_HEADER_LEN + self.options.wire_len()
@@ -92,7 +92,7 @@ pub fn encode<P: PayloadOctets>(
     Ok(len)
 }
 
-/// Returns the length of the header of `segment`, if it is valid.
+/// Length of the header of `segment`, if it is valid.
 #[inline]
 pub(crate) fn checked_header_len<P>(segment: &Segment<P>) -> Result<usize, EncodeError> {
     let len = segment.header_len();
@@ -189,7 +189,7 @@ fn write_header<P>(segment: &Segment<P>, header: &mut [u8]) {
     }
 }
 
-/// Returns timestamps in the layout without other options.
+/// Timestamps in the layout without other options.
 #[inline]
 fn timestamps_alone(stamps: Timestamps) -> [u8; 12] {
     let mut octets = TIMESTAMPS_ALONE;

@@ -46,7 +46,7 @@ impl FastOpenCookie {
         Some(cookie)
     }
 
-    /// Returns the cookie in the form of `other`, experimental or standard.
+    /// Cookie in the form of `other`, experimental or standard.
     #[must_use]
     pub const fn in_form_of(self, other: Self) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl FastOpenCookie {
         }
     }
 
-    /// Returns the cookie in the experimental form (kind 254).
+    /// Cookie in the experimental form (kind 254).
     #[must_use]
     pub const fn as_experimental(self) -> Self {
         Self {
@@ -74,12 +74,12 @@ impl FastOpenCookie {
         self.len == 0
     }
 
-    /// Returns the octets of the cookie.
+    /// Octets of the cookie.
     pub fn as_slice(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
     }
 
-    /// Returns the number of octets of the option: kind, length, experiment identifier, cookie.
+    /// Number of octets of the option: kind, length, experiment identifier, cookie.
     pub(crate) const fn option_len(&self) -> usize {
         2 + 2 * self.experimental as usize + self.len as usize
     }

@@ -31,28 +31,28 @@ impl Flags {
     /// The three flags that form the ACE field of RFC 9768, once negotiated.
     pub const ACE: Self = Self(0x1c0);
 
-    /// Returns the flags whose ACE field is `count` modulo 8. AE is its highest bit, ECE its lowest
-    /// (RFC 9768 section 3.2.2).
+    /// Flags whose ACE field is `count` modulo 8. AE is its highest bit, ECE its lowest (RFC 9768
+    /// section 3.2.2).
     pub const fn from_ace(count: u8) -> Self {
         Self((count as u16 & 7) << 6)
     }
 
-    /// Returns the ACE field.
+    /// ACE field.
     pub const fn ace(self) -> u8 {
         (self.0 >> 6) as u8 & 7
     }
 
-    /// Returns the flags with these header bits; bits above AE are dropped.
+    /// Flags with these header bits; bits above AE are dropped.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & 0x1ff)
     }
 
-    /// Returns the header bits.
+    /// Header bits.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// Returns the sequence numbers they occupy: one each for SYN and FIN. RFC 9293 section 3.4.
+    /// Sequence numbers they occupy: one each for SYN and FIN. RFC 9293 section 3.4.
     #[inline]
     pub const fn seq_len(self) -> u32 {
         self.contains(Self::SYN) as u32 + self.contains(Self::FIN) as u32
@@ -68,7 +68,7 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// Returns these flags without those of `other`.
+    /// These flags without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

@@ -38,7 +38,7 @@ impl Octets {
     /// Maximum number of pieces that are gathered; more are copied together.
     pub const MAX_PIECES: usize = 16;
 
-    /// Returns an empty run.
+    /// An empty run.
     pub const fn new() -> Self {
         Self {
             head: Bytes::new(),
@@ -46,7 +46,7 @@ impl Octets {
         }
     }
 
-    /// Returns the pieces in order, one for nearly all payloads.
+    /// Pieces in order, one for nearly all payloads.
     #[inline]
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let more = self.more.iter().flat_map(|more| more.iter());
@@ -55,7 +55,7 @@ impl Octets {
             .map(|piece| &piece[..])
     }
 
-    /// Returns all bytes in one piece, which copies only if there are several.
+    /// All bytes in one piece, which copies only if there are several.
     pub fn into_bytes(self) -> Bytes {
         if self.more.is_none() {
             return self.head;
@@ -67,7 +67,7 @@ impl Octets {
         joined.into()
     }
 
-    /// Returns the run of `pieces`, none of them empty.
+    /// Run of `pieces`, none of them empty.
     fn from_pieces(mut pieces: VecDeque<Bytes>) -> Self {
         let Some(head) = pieces.pop_front() else {
             return Self::default();
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    /// Returns a payload of pieces of these lengths, and its bytes.
+    /// A payload of pieces of these lengths, and its bytes.
     fn gathered(lengths: &[usize]) -> (Octets, Vec<u8>) {
         let whole: Vec<u8> = (0..lengths.iter().sum())
             .map(|at| (at % 251) as u8)

@@ -18,7 +18,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// Returns the number of octets of its header without options or extensions.
+    /// Number of octets of its header without options or extensions.
     pub const fn header_len(self) -> u32 {
         match self {
             Self::V4 => 20,
@@ -26,8 +26,8 @@ impl IpVersion {
         }
     }
 
-    /// Returns the minimum MTU of a link (RFC 791, RFC 8200 section 5). No estimate of a path may
-    /// fall below it (RFC 1191 section 3, RFC 8201 section 4).
+    /// Minimum MTU of a link (RFC 791, RFC 8200 section 5). No estimate of a path may fall below it
+    /// (RFC 1191 section 3, RFC 8201 section 4).
     pub const fn least_mtu(self) -> u32 {
         match self {
             Self::V4 => 68,
@@ -35,7 +35,7 @@ impl IpVersion {
         }
     }
 
-    /// Returns the MSS of a peer whose SYN has no MSS option (RFC 9293 MUST-15).
+    /// MSS of a peer whose SYN has no MSS option (RFC 9293 MUST-15).
     pub const fn default_mss(self) -> u32 {
         match self {
             Self::V4 => 536,

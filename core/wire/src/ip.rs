@@ -40,7 +40,7 @@ pub enum Endpoints {
 }
 
 impl Endpoints {
-    /// Returns the endpoints `src` and `dst`; `None` if their families differ.
+    /// Endpoints `src` and `dst`; `None` if their families differ.
     pub const fn new(src: IpAddr, dst: IpAddr) -> Option<Self> {
         match (src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => Some(Self::V4 { src, dst }),
@@ -49,7 +49,7 @@ impl Endpoints {
         }
     }
 
-    /// Returns the source address.
+    /// Source address.
     pub const fn src(&self) -> IpAddr {
         match *self {
             Self::V4 { src, .. } => IpAddr::V4(src),
@@ -57,7 +57,7 @@ impl Endpoints {
         }
     }
 
-    /// Returns the destination address.
+    /// Destination address.
     pub const fn dst(&self) -> IpAddr {
         match *self {
             Self::V4 { dst, .. } => IpAddr::V4(dst),
@@ -65,7 +65,7 @@ impl Endpoints {
         }
     }
 
-    /// Returns the endpoints of the reverse path.
+    /// Endpoints of the reverse path.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -74,7 +74,7 @@ impl Endpoints {
         }
     }
 
-    /// Returns the number of octets of the IP header between these endpoints.
+    /// Number of octets of the IP header between these endpoints.
     #[inline]
     pub const fn header_len(&self) -> usize {
         match self {
@@ -115,7 +115,7 @@ impl IpHeader {
         }
     }
 
-    /// Returns IPv4's type of service, IPv6's traffic class. RFC 2474 section 3, RFC 3168 section
+    /// IPv4's type of service, IPv6's traffic class. RFC 2474 section 3, RFC 3168 section
     /// 5.
     const fn traffic_class(&self, ecn: Ecn) -> u8 {
         self.dscp << 2 | ecn.bits()

@@ -84,7 +84,7 @@ impl SackBlocks {
         room
     }
 
-    /// Returns the number of blocks.
+    /// Number of blocks.
     pub const fn len(&self) -> usize {
         self.len as usize
     }
@@ -104,7 +104,7 @@ impl SackBlocks {
         self.len = self.len.saturating_sub(1);
     }
 
-    /// Returns the blocks in wire order.
+    /// Blocks in wire order.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..self.len()]
     }
@@ -182,7 +182,7 @@ struct Rare {
 }
 
 impl Options {
-    /// Returns the Fast Open cookie or request (only on SYN).
+    /// Fast Open cookie or request (only on SYN).
     #[inline]
     pub fn fast_open(&self) -> Option<FastOpenCookie> {
         self.rare.0.as_ref()?.fast_open
@@ -193,7 +193,7 @@ impl Options {
         self.change_rare(|rare| rare.fast_open = cookie);
     }
 
-    /// Returns the authentication option.
+    /// Authentication option.
     #[inline]
     pub fn authentication(&self) -> Option<Authentication> {
         self.rare.0.as_ref()?.authentication
@@ -204,7 +204,7 @@ impl Options {
         self.change_rare(|rare| rare.authentication = option);
     }
 
-    /// Returns the user timeout.
+    /// User timeout.
     #[inline]
     pub fn user_timeout(&self) -> Option<UserTimeout> {
         self.rare.0.as_ref()?.user_timeout
@@ -215,13 +215,13 @@ impl Options {
         self.change_rare(|rare| rare.user_timeout = timeout);
     }
 
-    /// Returns whether there may be any of the options that few segments carry.
+    /// Whether there may be any of the options that few segments carry.
     #[inline]
     pub const fn has_rare(&self) -> bool {
         self.rare.0.is_some()
     }
 
-    /// Returns the request to the routers of the path.
+    /// Request to the routers of the path.
     #[inline]
     pub fn router_request(&self) -> Option<RouterRequest> {
         self.rare.0.as_ref()?.router_request
@@ -232,7 +232,7 @@ impl Options {
         self.change_rare(|rare| rare.router_request = request);
     }
 
-    /// Returns the reply of the routers of the path.
+    /// Reply of the routers of the path.
     #[inline]
     pub fn router_reply(&self) -> Option<RouterReply> {
         self.rare.0.as_ref()?.router_reply
@@ -251,7 +251,7 @@ impl Options {
         });
     }
 
-    /// Returns the number of octets of padding after the options, see [`Self::add_padding`].
+    /// Number of octets of padding after the options, see [`Self::add_padding`].
     pub(crate) fn padding(&self) -> usize {
         self.rare.0.as_ref().map_or(0, |rare| rare.padding.into())
     }
@@ -276,9 +276,9 @@ impl Options {
         self.rare = RareOptions((rare != Rare::default()).then(|| Box::new(rare)));
     }
 
-    /// Returns the number of octets of the options in the header, padding included. It is a
-    /// multiple of four. More than [`MAX_OPTIONS_LEN`] means that they do not fit a segment in any
-    /// packing, see [`crate::EncodeError`].
+    /// Number of octets of the options in the header, padding included. It is a multiple of four.
+    /// More than [`MAX_OPTIONS_LEN`] means that they do not fit a segment in any packing, see
+    /// [`crate::EncodeError`].
     #[inline]
     pub const fn wire_len(&self) -> usize {
         let aligned = self.aligned_len();
@@ -303,8 +303,8 @@ impl Options {
         }
     }
 
-    /// Returns the length in the layout of their system. Runs for every simulated packet, nearly all of
-    /// which have timestamps at most.
+    /// Length in the layout of their system. Runs for every simulated packet, nearly all of which
+    /// have timestamps at most.
     #[inline]
     pub(crate) const fn aligned_len(&self) -> usize {
         if self.is_timestamps_alone() {
@@ -339,7 +339,7 @@ impl Options {
             + self.rare_len(true)
     }
 
-    /// Returns the length in FreeBSD's layout.
+    /// Length in FreeBSD's layout.
     #[cold]
     const fn len_of_freebsd(&self) -> usize {
         let mut len = 4 * self.mss.is_some() as usize;
@@ -358,7 +358,7 @@ impl Options {
         (len + self.accecn_len() + self.rare_len(false)).next_multiple_of(4)
     }
 
-    /// Returns the length without any padding.
+    /// Length without any padding.
     #[cold]
     pub(crate) const fn packed_len(&self) -> usize {
         let sack = !self.sack.is_empty() as usize;
@@ -372,7 +372,7 @@ impl Options {
             + self.rare_len(false)
     }
 
-    /// Returns the length of the options that only some segments of some connections carry.
+    /// Length of the options that only some segments of some connections carry.
     #[inline]
     const fn rare_len(&self, aligned: bool) -> usize {
         let unit = if aligned { 4 } else { 1 };
@@ -392,7 +392,7 @@ impl Options {
         len
     }
 
-    /// Returns the number of octets of the AccECN option without padding.
+    /// Number of octets of the AccECN option without padding.
     #[inline]
     const fn accecn_len(&self) -> usize {
         match &self.accecn {
@@ -402,8 +402,8 @@ impl Options {
     }
 }
 
-/// Returns the first position from `at` at which FreeBSD starts an option of `kind`. Values of four
-/// octets are then aligned, and a window scale ends on an even position.
+/// First position from `at` at which FreeBSD starts an option of `kind`. Values of four octets are
+/// then aligned, and a window scale ends on an even position.
 pub(crate) const fn aligned_start(at: usize, kind: u8) -> usize {
     match kind {
         option_kind::WINDOW_SCALE => at | 1,

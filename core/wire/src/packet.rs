@@ -16,7 +16,7 @@ use crate::{
     DecodeError, EncodeError, IpError, IpHeader, PayloadOctets, Segment, decode, verify_checksum,
 };
 
-/// Returns the length of the IP packet of `segment`, for the size of a buffer.
+/// Length of the IP packet of `segment`, for the size of a buffer.
 ///
 /// # Errors
 /// [`EncodeError::OptionsTooLong`].

@@ -9,7 +9,7 @@ use core::fmt::Debug;
 /// The payload of a segment or a buffer: a sequence of octets. It can be cut and, if two are
 /// contiguous, joined.
 pub trait Payload: Clone + Debug + Default {
-    /// Returns the length in octets.
+    /// Length in octets.
     fn len(&self) -> usize;
 
     /// Whether there is no octet.
@@ -25,7 +25,7 @@ pub trait Payload: Clone + Debug + Default {
     #[must_use]
     fn split_off(&mut self, len: usize) -> Self;
 
-    /// Returns the bytes from `start` up to `end`. As cheap as [`Payload::split_off`].
+    /// Bytes from `start` up to `end`. As cheap as [`Payload::split_off`].
     ///
     /// # Panics
     /// May panic when `end` exceeds the length or `start` exceeds `end`.

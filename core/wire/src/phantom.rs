@@ -18,13 +18,13 @@ use crate::{Checksum, Phantom};
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns word `index` of the phantom stream.
+/// Word `index` of the phantom stream.
 const fn word(index: u64) -> u64 {
     let x = index.wrapping_add(1).wrapping_mul(MULTIPLIER);
     x ^ (x >> 32)
 }
 
-/// Returns the octet at `offset` of every phantom stream.
+/// Octet at `offset` of every phantom stream.
 pub const fn phantom_octet(offset: u64) -> u8 {
     word(offset / 8).to_le_bytes()[(offset % 8) as usize]
 }
@@ -45,7 +45,7 @@ impl Groups {
         }
     }
 
-    /// Returns the next eight octets.
+    /// Next eight octets.
     #[inline]
     const fn advance(&mut self) -> u64 {
         let next = word(self.next_index);
@@ -131,7 +131,7 @@ pub fn verify_phantom(offset: u64, octets: &[u8]) -> Result<(), PhantomMismatch>
     Ok(())
 }
 
-/// Returns the first wrong octet at or after index `from`; there must be one.
+/// First wrong octet at or after index `from`; there must be one.
 #[cold]
 fn first_mismatch(offset: u64, octets: &[u8], from: usize) -> PhantomMismatch {
     let at = (from..octets.len())

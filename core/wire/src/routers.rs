@@ -82,7 +82,7 @@ impl RouterRequest {
     /// Bytes of the option.
     pub const OPTION_LEN: usize = 16;
 
-    /// Returns the RTT; `None` while unknown.
+    /// RTT; `None` while unknown.
     pub const fn rtt(&self) -> Option<Duration> {
         match self.rtt_us {
             0 => None,
@@ -142,7 +142,7 @@ impl RouterRequest {
         })
     }
 
-    /// Returns the reply of the routers; `None` if none has answered.
+    /// Reply of the routers; `None` if none has answered.
     pub fn reply(&self) -> Option<RouterReply> {
         self.is_answered.then_some(match self.scheme {
             RequestScheme::Xcp { feedback, .. } => RouterReply::Xcp(feedback),
@@ -164,7 +164,7 @@ impl RouterReply {
     /// Bytes of the option.
     pub const OPTION_LEN: usize = 8;
 
-    /// Returns the kind of the option.
+    /// Kind of the option.
     pub(crate) const fn kind(&self) -> u8 {
         match self {
             Self::Xcp(_) => option_kind::EXPERIMENT,

@@ -49,7 +49,7 @@ pub struct Segment<P = Octets> {
 }
 
 impl<P> Segment<P> {
-    /// Returns the segment with its payload converted by `convert`.
+    /// Segment with its payload converted by `convert`.
     #[inline]
     pub fn map_payload<Q>(self, convert: impl FnOnce(P) -> Q) -> Segment<Q> {
         Segment {
@@ -71,17 +71,17 @@ impl<P> Segment<P> {
 }
 
 impl<P: Payload> Segment<P> {
-    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     pub fn seq_len(&self) -> u32 {
         self.payload.len() as u32 + self.flags.seq_len()
     }
 
-    /// Returns the sequence number after the last one this segment occupies.
+    /// Sequence number after the last one this segment occupies.
     pub fn seq_end(&self) -> SeqNumber {
         self.seq + self.seq_len()
     }
 
-    /// Returns the number of wire segments: 1, or more for a super-segment.
+    /// Number of wire segments: 1, or more for a super-segment.
     #[inline]
     pub fn wire_segments(&self) -> usize {
         let size = usize::from(self.segment_size);
@@ -141,7 +141,7 @@ impl<P: Payload> Segment<P> {
         front
     }
 
-    /// Returns its wire segments in order. Only a super-segment has several.
+    /// Its wire segments in order. Only a super-segment has several.
     pub fn into_wire_segments(self) -> impl Iterator<Item = Self> {
         let mut rest = Some(self);
         core::iter::from_fn(move || match &mut rest {

@@ -10,17 +10,17 @@ use core::ops::{Add, AddAssign, Sub};
 pub struct SeqNumber(u32);
 
 impl SeqNumber {
-    /// Returns the sequence number with this value on the wire.
+    /// Sequence number with this value on the wire.
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
-    /// Returns the value on the wire.
+    /// Value on the wire.
     pub const fn as_u32(self) -> u32 {
         self.0
     }
 
-    /// Returns the signed distance `self - other` modulo 2^32.
+    /// Signed distance `self - other` modulo 2^32.
     pub const fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }

@@ -28,7 +28,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     Ok(of_type(word(header, 12)))
 }
 
-/// Returns the layer that a type or length field announces.
+/// Layer that a type or length field announces.
 #[inline]
 const fn of_type(kind: u16) -> Next {
     match kind {
@@ -38,7 +38,7 @@ const fn of_type(kind: u16) -> Next {
     }
 }
 
-/// Returns the layer after an EtherType; tags are skipped.
+/// Layer after an EtherType; tags are skipped.
 pub(super) fn ether_type(walk: &mut Walk<'_>, kind: u16) -> Result<Next, DissectError> {
     Ok(match kind {
         IPV4 | IPV6 => Next::Ip,

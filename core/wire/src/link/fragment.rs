@@ -43,7 +43,7 @@ pub struct Fragment<'a> {
 }
 
 impl Fragment<'_> {
-    /// Returns the source and destination.
+    /// Source and destination.
     pub const fn endpoints(&self) -> Endpoints {
         self.packet.header.endpoints
     }
@@ -53,12 +53,12 @@ impl Fragment<'_> {
         self.piece.offset == 0
     }
 
-    /// Returns the number of octets of the packet's payload before it.
+    /// Number of octets of the packet's payload before it.
     pub const fn offset(&self) -> u32 {
         self.piece.offset
     }
 
-    /// Returns the number of octets of the packet's payload in it, captured or not.
+    /// Number of octets of the packet's payload in it, captured or not.
     pub const fn payload_len(&self) -> u32 {
         self.packet.payload_len as u32
     }

@@ -46,7 +46,7 @@ impl LinkType {
     /// Linux "cooked" capture, second version.
     pub const LINUX_SLL2: Self = Self(276);
 
-    /// Returns its common name; `None` for types that are not read.
+    /// Its common name; `None` for types that are not read.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::NULL => "BSD loopback",

@@ -232,7 +232,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Returns the first `len` octets, which belong to `layer`, without consuming them.
+    /// First `len` octets, which belong to `layer`, without consuming them.
     #[inline]
     fn peek(&self, len: usize, layer: Layer) -> Result<&'a [u8], DissectError> {
         self.octets.get(..len).ok_or_else(|| self.short(len, layer))
@@ -250,8 +250,8 @@ impl<'a> Walk<'a> {
         Ok(taken)
     }
 
-    /// Returns the error for fewer than `len` octets. Either the packet never had them, or they
-    /// were not captured.
+    /// Error for fewer than `len` octets. Either the packet never had them, or they were not
+    /// captured.
     #[cold]
     const fn short(&self, len: usize, layer: Layer) -> DissectError {
         if self.wire < len {
@@ -272,7 +272,7 @@ fn long(octets: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
 }
 
-/// Returns the layer that packets of a link type begin with.
+/// Layer that packets of a link type begin with.
 const fn first(link: LinkType) -> Option<Next> {
     Some(match link {
         LinkType::ETHERNET => Next::Ethernet,

@@ -78,8 +78,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     }
 }
 
-/// Returns the length of a packet and its source. `said` is the length field, `wire` the length on
-/// the wire.
+/// Length of a packet and its source. `said` is the length field, `wire` the length on the wire.
 #[inline]
 const fn length(said: usize, wire: usize) -> (usize, LengthFrom) {
     let is_zero = said == 0;
@@ -176,7 +175,7 @@ pub(super) const fn may_carry_tcp(protocol: u8) -> bool {
     )
 }
 
-/// Returns the layer that an IP packet carries.
+/// Layer that an IP packet carries.
 #[inline]
 pub(super) fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, DissectError> {
     if protocol == TCP_PROTOCOL {

@@ -42,7 +42,7 @@ impl fmt::Display for Reason {
 const IP_PROTOCOL: &str = "IP protocol";
 
 impl DissectError {
-    /// Returns the reason by which this packet is counted.
+    /// Reason by which this packet is counted.
     pub fn reason(&self) -> Reason {
         match *self {
             Self::UnknownLinkType { link } => Reason::LinkType(link.0),

@@ -145,7 +145,7 @@ impl Reassembly {
         }
     }
 
-    /// Returns a packet that is given up: replaced, or timed out at `now`.
+    /// A packet that is given up: replaced, or timed out at `now`.
     pub fn poll_given_up(&mut self, now: Instant) -> Option<DatagramId> {
         if let Some(id) = self.displaced.take() {
             return Some(id);
@@ -165,7 +165,7 @@ impl Reassembly {
         self.datagrams.retain(|datagram| datagram.id != id);
     }
 
-    /// Returns the index of this fragment's packet, which may begin with it.
+    /// Index of this fragment's packet, which may begin with it.
     fn find(&mut self, at: Instant, fragment: &Fragment<'_>) -> usize {
         let endpoints = fragment.endpoints();
         let key = Key {
@@ -318,7 +318,7 @@ impl Datagram {
         self.total == Some(self.covered)
     }
 
-    /// Returns the number of octets captured from its beginning without a gap.
+    /// Number of octets captured from its beginning without a gap.
     fn captured(&self) -> usize {
         let mut to = 0;
         for piece in &self.pieces {
@@ -333,7 +333,7 @@ impl Datagram {
         usize::from(to)
     }
 
-    /// Returns the segment of the whole packet.
+    /// Segment of the whole packet.
     fn read(&self) -> Result<Captured<'_>, DissectError> {
         let Some(first) = self.first else {
             return Err(DissectError::Malformed { layer: Layer::Ipv4 });

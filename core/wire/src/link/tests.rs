@@ -185,7 +185,7 @@ fn tunnels_lead_to_the_innermost_packet() {
     }
 }
 
-/// Returns an IPv6 packet with extension headers before its TCP.
+/// An IPv6 packet with extension headers before its TCP.
 fn v6_with(extensions: &[&[u8]], first: u8) -> Vec<u8> {
     let mut packet = ip_packet(V6);
     let headers = extensions.concat();

@@ -126,8 +126,8 @@ impl Captured<'_> {
         self.fragmentation == Fragmentation::First
     }
 
-    /// Returns the number of payload octets that were not captured. [`Self::payload`] holds only
-    /// the beginning of a reassembled packet, even if more was captured.
+    /// Number of payload octets that were not captured. [`Self::payload`] holds only the beginning
+    /// of a reassembled packet, even if more was captured.
     #[inline]
     pub const fn uncaptured_len(&self) -> u32 {
         match self.fragmentation {
@@ -136,7 +136,7 @@ impl Captured<'_> {
         }
     }
 
-    /// Returns the number of octets of options in the header, captured or not.
+    /// Number of octets of options in the header, captured or not.
     pub const fn options_len(&self) -> usize {
         self.header_len as usize - FIXED_HEADER_LEN
     }
@@ -146,12 +146,12 @@ impl Captured<'_> {
         self.option_octets.len() == self.options_len()
     }
 
-    /// Returns the options, up to the first one that is invalid or cut.
+    /// Options, up to the first one that is invalid or cut.
     pub fn options(&self) -> Options {
         read_options(self.option_octets).0
     }
 
-    /// Returns only the timestamps. This is quick if they have the layout of every common kernel.
+    /// Only the timestamps. This is quick if they have the layout of every common kernel.
     #[inline]
     pub fn timestamps(&self) -> Option<Timestamps> {
         if let [1, 1, 8, 10, times @ ..] = self.option_octets
@@ -166,13 +166,13 @@ impl Captured<'_> {
         self.options().timestamps
     }
 
-    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len + self.flags.seq_len()
     }
 
-    /// Returns the state of the TCP checksum.
+    /// State of the TCP checksum.
     pub fn tcp_checksum(&self) -> ChecksumVerdict {
         let len = u32::from(self.header_len) + self.payload_len;
         let is_whole = self.segment.len() == len as usize;
@@ -196,8 +196,8 @@ impl Captured<'_> {
         }
     }
 
-    /// Returns the state of the IPv4 header checksum. `None` for IPv6, which has none, and for a
-    /// reassembled packet, which has many.
+    /// State of the IPv4 header checksum. `None` for IPv6, which has none, and for a reassembled
+    /// packet, which has many.
     pub fn ip_checksum(&self) -> Option<ChecksumVerdict> {
         if self.ip_octets.is_empty() {
             return None;

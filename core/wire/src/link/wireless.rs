@@ -25,8 +25,7 @@ pub(super) fn radiotap(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     frame(walk, flags(header).unwrap_or(0) & PADDED != 0)
 }
 
-/// Returns the field "Flags". It follows the presence words and, if present, the time of eight
-/// octets, aligned.
+/// Field "Flags". It follows the presence words and, if present, the time of eight octets, aligned.
 fn flags(header: &[u8]) -> Option<u8> {
     const TSFT: u8 = 1;
     const FLAGS: u8 = 2;

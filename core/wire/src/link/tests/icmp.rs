@@ -3,7 +3,7 @@
 use super::*;
 use crate::IcmpKind;
 
-/// Returns an ICMP or ICMPv6 message from a router about this quote.
+/// An ICMP or ICMPv6 message from a router about this quote.
 fn message(endpoints: Endpoints, [type_, code]: [u8; 2], word: u32, quote: &[u8]) -> Vec<u8> {
     let head = with(&[&[type_, code, 0, 0], &word.to_be_bytes()], quote);
     let len = head.len() as u16;

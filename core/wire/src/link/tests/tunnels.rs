@@ -18,7 +18,7 @@ fn ether(endpoints: Endpoints) -> [u8; 2] {
     }
 }
 
-/// Returns every tunnel in UDP: its port, and the bytes before the inner IP header.
+/// Every tunnel in UDP: its port, and the bytes before the inner IP header.
 fn in_udp(endpoints: Endpoints) -> Vec<(u16, Vec<u8>)> {
     let kind = ether(endpoints);
     let frame = [&MACS[..], &kind].concat();
