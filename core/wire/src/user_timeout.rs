@@ -12,8 +12,8 @@ impl UserTimeout {
     /// Octets of the option.
     pub(crate) const OPTION_LEN: usize = 4;
 
-    /// Returns the shortest timeout of the option that is at least `seconds`. Exact up to 9 hours,
-    /// to the minute up to 22 days, which is the maximum.
+    /// Shortest timeout of the option that is at least `seconds`. Exact up to 9 hours, to the
+    /// minute up to 22 days, which is the maximum.
     pub const fn from_seconds(seconds: u64) -> Self {
         if seconds == 0 {
             return Self(1);
@@ -42,7 +42,7 @@ impl UserTimeout {
         self.0
     }
 
-    /// Returns the timeout in seconds.
+    /// Timeout in seconds.
     pub const fn seconds(self) -> u64 {
         let value = (self.0 & !MINUTES) as u64;
         let unit = if self.0 & MINUTES == 0 { 1 } else { 60 };

@@ -5,8 +5,8 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 
-/// Returns the fragments of a whole packet, cut at these offsets of its payload. The offsets are in
-/// order and multiples of eight. An IPv6 packet gets its fragment header after the fixed one.
+/// Fragments of a whole packet, cut at these offsets of its payload. The offsets are in order and
+/// multiples of eight. An IPv6 packet gets its fragment header after the fixed one.
 pub fn cut(packet: &[u8], ident: u32, at: &[usize]) -> Vec<Vec<u8>> {
     let is_v6 = packet[0] >> 4 == 6;
     let header_len = if is_v6 {

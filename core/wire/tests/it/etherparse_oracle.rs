@@ -49,8 +49,8 @@ fn segment(options: Options) -> Segment<Bytes> {
     }
 }
 
-/// Returns the TCP part of our packet as etherparse reads it. Its checksum was already compared
-/// with etherparse's own.
+/// TCP part of our packet as etherparse reads it. Its checksum was already compared with
+/// etherparse's own.
 fn tcp_of<'a>(packet: &SlicedPacket<'a>) -> TcpSlice<'a> {
     let Some(TransportSlice::Tcp(tcp)) = &packet.transport else {
         panic!("no TCP in {packet:?}");

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const MACS: ([u8; 6], [u8; 6]) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
 
-/// Returns a frame of IPv4 or IPv6 with 0, 1 or 2 tags. It has `len` octets of payload.
+/// A frame of IPv4 or IPv6 with 0, 1 or 2 tags. It has `len` octets of payload.
 fn frame(tags: usize, is_v6: bool, numbers: (u32, u32, u16), len: usize) -> Vec<u8> {
     let ethernet = PacketBuilder::ethernet2(MACS.0, MACS.1);
     let tag = |id: u16| SingleVlanHeader {

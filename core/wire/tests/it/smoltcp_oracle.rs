@@ -50,7 +50,7 @@ fn segments() -> impl Strategy<Value = Segment<Bytes>> {
     })
 }
 
-/// Returns the segment in smoltcp's form.
+/// Segment in smoltcp's form.
 fn as_smoltcp(segment: &Segment<Bytes>) -> TcpRepr<'_> {
     let mut sack_ranges = [None; 3];
     for (range, block) in sack_ranges.iter_mut().zip(segment.options.sack.as_slice()) {
