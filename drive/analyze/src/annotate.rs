@@ -93,7 +93,7 @@ fn read_error(capture: &Capture, source: gigatcp_capture::ReadError) -> Annotate
 /// Comments by the number of their packet.
 type Comments = BTreeMap<u64, Vec<String>>;
 
-/// Returns the comments about these connections.
+/// Comments about these connections.
 fn comments(capture: &Capture, connections: Vec<usize>) -> Result<Comments, Error> {
     let mut comments = Comments::new();
     let mut chosen = Vec::new();
@@ -133,7 +133,7 @@ fn comments(capture: &Capture, connections: Vec<usize>) -> Result<Comments, Erro
     Ok(comments)
 }
 
-/// Returns the answer for a connection: its sentence, then a line for each label.
+/// Answer for a connection: its sentence, then a line for each label.
 fn answer(diagnosis: &Diagnosis) -> String {
     let answer = diagnosis.answer();
     let mut text = format!("{MARK}{}", answer.sentence);
@@ -144,7 +144,7 @@ fn answer(diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// Returns the evidence that has a packet, by its number.
+/// Evidence that has a packet, by its number.
 fn evidence(diagnosis: &Diagnosis) -> impl Iterator<Item = (u64, String)> {
     diagnosis.verdicts.iter().flat_map(|verdict| {
         let placed = verdict.evidence.iter().filter_map(|piece| {
@@ -155,7 +155,7 @@ fn evidence(diagnosis: &Diagnosis) -> impl Iterator<Item = (u64, String)> {
     })
 }
 
-/// Returns the beginning of each interval, and the cause that limited then.
+/// Beginning of each interval, and the cause that limited then.
 fn timeline(diagnosis: &Diagnosis) -> Vec<(Instant, String)> {
     let spans = diagnosis.spans.iter().map(|span| {
         let cause = span.cause.map_or("unknown", |cause| CAUSES[cause].id);
@@ -256,7 +256,7 @@ impl<W: Write> Copy<W> {
     }
 }
 
-/// Returns the description of an interface in the copy.
+/// Description of an interface in the copy.
 fn copied(described: &gigatcp_capture::CapturedInterface) -> Interface {
     Interface {
         link: described.link,
@@ -268,7 +268,7 @@ fn copied(described: &gigatcp_capture::CapturedInterface) -> Interface {
     }
 }
 
-/// Returns a comment that fits into pcapng.
+/// A comment that fits into pcapng.
 fn fitted(comment: &str) -> String {
     if comment.len() <= MAX_COMMENT {
         return comment.to_owned();

@@ -67,12 +67,12 @@ impl Capture {
         })
     }
 
-    /// Returns its source.
+    /// Its source.
     pub const fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Returns the name of its source.
+    /// Name of its source.
     pub fn name(&self) -> String {
         self.source.name()
     }
@@ -82,26 +82,26 @@ impl Capture {
         &self.info
     }
 
-    /// Returns the number of TCP segments that were analyzed.
+    /// Number of TCP segments that were analyzed.
     pub const fn segments(&self) -> u64 {
         self.segments
     }
 
-    /// Returns its connections.
+    /// Its connections.
     pub const fn connections(&self) -> &Connections {
         &self.connections
     }
 
-    /// Returns what limited each of these connections, with its index, in their order. Those without
-    /// data are left out.
+    /// What limited each of these connections, with its index, in their order. Those without data
+    /// are left out.
     ///
     /// Connections whose state was not [held](Options::held) are read again, thousands in one pass.
     pub const fn diagnoses(&self, indices: Vec<usize>) -> Diagnoses<'_> {
         Diagnoses::new(self, self.threads, indices)
     }
 
-    /// Returns what limited a connection; `None` if it carried no data. Reads it again if its state
-    /// was not [held](Options::held).
+    /// What limited a connection; `None` if it carried no data. Reads it again if its state was not
+    /// [held](Options::held).
     ///
     /// # Errors
     /// [`Error`] if it cannot be read again.
@@ -110,13 +110,13 @@ impl Capture {
         Ok(diagnosed.map(|(_, diagnosis)| diagnosis))
     }
 
-    /// Returns the unit of its times in nanoseconds: 1000 or 1.
+    /// Unit of its times in nanoseconds: 1000 or 1.
     pub const fn time_unit_ns(&self) -> u64 {
         self.unit.as_nanos()
     }
 }
 
-/// Returns a hash seed unknown to senders of packets, so that they cannot provoke collisions.
+/// A hash seed unknown to senders of packets, so that they cannot provoke collisions.
 pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }

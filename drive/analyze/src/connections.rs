@@ -23,7 +23,7 @@ struct Place {
 }
 
 impl Connections {
-    /// Returns the connections of these watchers, each tracked by one of them.
+    /// Connections of these watchers, each tracked by one of them.
     pub(crate) fn new(watchers: Vec<Watcher>) -> Self {
         let places = watchers.iter().enumerate().flat_map(|(which, watcher)| {
             let all = 0..watcher.table().len();
@@ -53,17 +53,17 @@ impl Connections {
         }
     }
 
-    /// Returns the number of connections.
+    /// Number of connections.
     pub const fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Returns whether there are no connections.
+    /// Whether there are no connections.
     pub const fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Returns the watcher of a connection, and its index there.
+    /// Watcher of a connection, and its index there.
     pub(crate) fn at(&self, index: usize) -> Option<(&Watcher, usize)> {
         let place = self.places.get(index)?;
         Some((&self.watchers[place.watcher], place.index))
@@ -75,7 +75,7 @@ impl Connections {
         self.places.iter().filter_map(shown).collect()
     }
 
-    /// Returns the watcher of the connection that begins with that packet, and its index there.
+    /// Watcher of the connection that begins with that packet, and its index there.
     pub(crate) fn beginning_at(&self, first_packet: u64) -> Option<(&Watcher, usize)> {
         let place = |place: &Place| place.first_packet;
         let index = self
@@ -85,12 +85,12 @@ impl Connections {
         self.at(index)
     }
 
-    /// Returns the number of a connection's first packet.
+    /// Number of a connection's first packet.
     pub(crate) fn first_packet(&self, index: usize) -> Option<u64> {
         Some(self.places.get(index)?.first_packet)
     }
 
-    /// Returns the table with the counts of a connection, and its index in that table.
+    /// Table with the counts of a connection, and its index in that table.
     ///
     /// Each thread has filled a separate table.
     pub fn table_of(&self, index: usize) -> Option<(&FlowTable, usize)> {
@@ -98,13 +98,13 @@ impl Connections {
         Some((watcher.table(), place))
     }
 
-    /// Returns the counts of a connection.
+    /// Counts of a connection.
     pub fn connection(&self, index: usize) -> Option<&Connection> {
         let (table, place) = self.table_of(index)?;
         table.connection(place)
     }
 
-    /// Returns the counts of all connections, each with the number of its first packet.
+    /// Counts of all connections, each with the number of its first packet.
     pub fn iter(&self) -> impl Iterator<Item = (&Connection, u64)> {
         self.places.iter().filter_map(|place| {
             let table = self.watchers[place.watcher].table();
@@ -112,7 +112,7 @@ impl Connections {
         })
     }
 
-    /// Returns what limited a connection; `None` if it carried no data, or its state was not
+    /// What limited a connection; `None` if it carried no data, or its state was not
     /// [held](crate::Options::held).
     ///
     /// Each call computes it again, since a capture may have more connections than fit in memory as
@@ -122,38 +122,38 @@ impl Connections {
         watcher.diagnose(place)
     }
 
-    /// Returns the side that sent more data.
+    /// Side that sent more data.
     pub fn sender(&self, index: usize) -> Option<Side> {
         let (watcher, place) = self.at(index)?;
         watcher.sender(place)
     }
 
-    /// Returns where the data of this side was captured, and the segment size there.
+    /// Where the data of this side was captured, and the segment size there.
     pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let (watcher, place) = self.at(index)?;
         watcher.capture_context(place, side)
     }
 
-    /// Returns the unique bytes of a connection, in the direction that has more.
+    /// Unique bytes of a connection, in the direction that has more.
     pub fn data_bytes(&self, index: usize) -> u64 {
         self.connection(index).map_or(0, data_bytes)
     }
 
-    /// Returns the connections that carried data, in the order of their first packets.
+    /// Connections that carried data, in the order of their first packets.
     pub fn with_data(&self) -> Vec<usize> {
         let all = 0..self.len();
         let has_data = |index: &usize| self.connection(*index).is_some_and(carried_data);
         all.filter(has_data).collect()
     }
 
-    /// Returns what became of a connection that carried no data; `None` if it carried some.
+    /// What became of a connection that carried no data; `None` if it carried some.
     pub fn no_data(&self, index: usize) -> Option<NoData<'_>> {
         let (watcher, place) = self.at(index)?;
         watcher.no_data(place)
     }
 
-    /// Returns what became of the connections without data: of each kind the indices, the kind with
-    /// most connections first.
+    /// What became of the connections without data: of each kind the indices, the kind with most
+    /// connections first.
     pub fn without_data(&self) -> Vec<(NoDataKind, Vec<usize>)> {
         let mut kinds: BTreeMap<NoDataKind, Vec<usize>> = BTreeMap::new();
         for index in 0..self.len() {
@@ -172,7 +172,7 @@ impl Connections {
         RepeatedHandshakes::of(all.filter_map(|index| self.connection(index)))
     }
 
-    /// Returns the connections that carried data, largest first.
+    /// Connections that carried data, largest first.
     pub fn largest_first(&self) -> Vec<usize> {
         let mut all = self.with_data();
         all.sort_by_key(|index| (Reverse(self.data_bytes(*index)), *index));
@@ -185,9 +185,9 @@ fn carried_data(connection: &Connection) -> bool {
     sides.any(|side| connection.direction(*side).unique_bytes() > 0)
 }
 
-/// Returns the unique bytes of a connection, in the direction that has more. A window or so that never
-/// passed here counts as well, if a later packet shows that it was sent and it was never acknowledged: where
-/// all is lost, what arrives is less than another connection's control messages.
+/// Unique bytes of a connection, in the direction that has more. A window or so that never passed
+/// here counts as well, if a later packet shows that it was sent and it was never acknowledged:
+/// where all is lost, what arrives is less than another connection's control messages.
 pub(crate) fn data_bytes(connection: &Connection) -> u64 {
     let of = |side| {
         let side = connection.direction(side);

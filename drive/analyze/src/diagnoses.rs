@@ -42,7 +42,7 @@ impl<'a> Diagnoses<'a> {
         }
     }
 
-    /// Returns the diagnosis of a connection; `None` if it carried no data.
+    /// Diagnosis of a connection; `None` if it carried no data.
     fn diagnose(&mut self, index: usize) -> Result<Option<Diagnosis>, Error> {
         let connections = self.capture.connections();
         if !is_released(connections, index) {
@@ -57,7 +57,7 @@ impl<'a> Diagnoses<'a> {
         Ok(watcher.diagnose(index))
     }
 
-    /// Returns a connection of the latest other pass.
+    /// A connection of the latest other pass.
     fn read(&self, index: usize) -> Option<(&Watcher, usize)> {
         let first_packet = self.capture.connections().first_packet(index)?;
         self.again.as_ref()?.beginning_at(first_packet)

@@ -108,7 +108,6 @@ impl From<ReadError> for Halt {
 }
 
 impl Halt {
-    /// Returns the error for the source of this name.
     pub(crate) fn of(self, source_name: &str) -> Error {
         let name = source_name.to_owned();
         match self {

@@ -140,17 +140,17 @@ pub fn analyze(files: &[Source], options: &Options<'_>) -> Result<Analysis, Erro
 }
 
 impl Analysis {
-    /// Returns the captures, in the order of the sources.
+    /// Captures, in the order of the sources.
     pub fn captures(&self) -> &[Capture] {
         &self.captures
     }
 
-    /// Returns the joint diagnoses of connections that are in both captures.
+    /// Joint diagnoses of connections that are in both captures.
     pub fn pairs(&self) -> &[PairedDiagnosis] {
         &self.pairs
     }
 
-    /// Returns one answer for each connection that carried data, largest first.
+    /// One answer for each connection that carried data, largest first.
     ///
     /// A connection in two captures has one answer, from both.
     pub fn answers(&self) -> impl Iterator<Item = Answer> {
@@ -168,8 +168,8 @@ impl Analysis {
             .filter_map(|(_, capture, connection)| self.answer(capture, connection))
     }
 
-    /// Returns the slices of a connection's time, for graders and for fitting weights. With two
-    /// joined captures they are from both.
+    /// Slices of a connection's time, for graders and for fitting weights. With two joined captures
+    /// they are from both.
     pub fn slices(&self, answer: &Answer) -> Option<Slices> {
         let connections = self.captures[answer.capture].connections();
         let (watcher, index) = connections.at(answer.connection)?;
@@ -187,8 +187,8 @@ impl Analysis {
         watcher.slices(index, second)
     }
 
-    /// Returns the answer for a connection of a capture. `None` if the other capture of its pair
-    /// has the answer.
+    /// Answer for a connection of a capture. `None` if the other capture of its pair has the
+    /// answer.
     fn answer(&self, capture: usize, connection: usize) -> Option<Answer> {
         let mut pairs = self.pairs.iter();
         if let Some(pair) = pairs.find(|pair| pair.indices[capture] == connection) {

@@ -22,12 +22,12 @@ impl Default for Analyzer {
 }
 
 impl Analyzer {
-    /// Returns an analyzer without packets.
+    /// An analyzer without packets.
     pub fn new() -> Self {
         Self::with_window_scales(WindowScales::default())
     }
 
-    /// Returns an analyzer that knows window scales of connections that begin without a SYN.
+    /// An analyzer that knows window scales of connections that begin without a SYN.
     pub fn with_window_scales(window_scales: WindowScales) -> Self {
         let watcher = Watcher::new(seed()).with_window_scales(window_scales);
         Self {
@@ -50,17 +50,17 @@ impl Analyzer {
         }
     }
 
-    /// Returns the number of packets analyzed.
+    /// Number of packets analyzed.
     pub const fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Returns the connections so far.
+    /// Connections so far.
     pub const fn connections(&self) -> &Connections {
         &self.connections
     }
 
-    /// Returns the connections after the last packet.
+    /// Connections after the last packet.
     pub fn finish(self) -> Connections {
         self.connections
     }

@@ -28,7 +28,7 @@ pub struct ConnectionKey {
 }
 
 impl ConnectionKey {
-    /// Returns the key of a connection, and whether its client is the second endpoint.
+    /// Key of a connection, and whether its client is the second endpoint.
     pub fn of(table: &FlowTable, index: usize) -> Option<(Self, bool)> {
         let sorted = |connection: &Connection| {
             let [client, server] = Side::BOTH.map(|side| connection.endpoint(side));
@@ -168,9 +168,8 @@ fn is_excerpt(capture: &Capture) -> bool {
     notes.any(|note| note.kind == NoteKind::Omission)
 }
 
-/// Returns the chosen connections of the first capture that are also in the second: by their
-/// endpoints, and those that are left by their initial sequence numbers, which no address
-/// translation changes.
+/// Chosen connections of the first capture that are also in the second: by their endpoints, and
+/// those that are left by their initial sequence numbers, which no address translation changes.
 fn pairs(first: &Connections, second: &Connections, chosen: &[usize]) -> Vec<[usize; 2]> {
     let key = |connections: &Connections, index: usize| {
         let (table, place) = connections.table_of(index)?;
@@ -206,8 +205,8 @@ fn pairs(first: &Connections, second: &Connections, chosen: &[usize]) -> Vec<[us
     pairs
 }
 
-/// Returns connections by the initial sequence numbers of client and server; `None` in place of
-/// several with the same. Those without both SYNs are left out.
+/// Connections by the initial sequence numbers of client and server; `None` in place of several
+/// with the same. Those without both SYNs are left out.
 fn by_initial_numbers(
     connections: &Connections,
     indices: impl Iterator<Item = usize>,
@@ -229,7 +228,7 @@ fn by_initial_numbers(
     found
 }
 
-/// Returns the endpoint of the client of the first capture, as each capture names it.
+/// Endpoint of the client of the first capture, as each capture names it.
 fn clients(
     first: &Connections,
     second: &Connections,

@@ -36,13 +36,13 @@ impl Share {
         self.count == 1 || segment.pair().share(self.count) == self.index
     }
 
-    /// Returns whether its thread reports progress for all.
+    /// Whether its thread reports progress for all.
     pub(crate) const fn is_first(self) -> bool {
         self.index == 0
     }
 }
 
-/// Returns the result of each thread for `source`, at least one. All threads read the source.
+/// Result of each thread for `source`, at least one. All threads read the source.
 pub(crate) fn read<T: Send>(
     source: &Source,
     options: &Options<'_>,
@@ -106,7 +106,7 @@ fn has_even_shares(source: &Source, count: u32) -> Result<bool, Halt> {
     Ok(most * 8 <= segments.iter().sum::<u64>() * 7)
 }
 
-/// Returns the result of a thread.
+/// Result of a thread.
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {
         Ok(made) => made,

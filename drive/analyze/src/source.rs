@@ -40,7 +40,7 @@ enum Origin {
 }
 
 impl Source {
-    /// Returns the file at `path`: pcap, pcapng or printed packets; plain, gzip or zstd.
+    /// File at `path`: pcap, pcapng or printed packets; plain, gzip or zstd.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::of(Origin::File(path.into()))
     }
@@ -80,7 +80,7 @@ impl Source {
         Ok(Some(Arc::clone(TEXT.get_or_init(|| bytes.into()))))
     }
 
-    /// Returns the file at `path`, or standard input if that is `-`.
+    /// File at `path`, or standard input if that is `-`.
     pub fn named(path: &Path) -> Self {
         if path.as_os_str() == "-" {
             Self::standard_input()
@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// Returns a capture in memory under a name of the caller's choice.
+    /// A capture in memory under a name of the caller's choice.
     pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::of(Origin::Bytes {
             name: name.into(),
@@ -105,7 +105,7 @@ impl Source {
         }
     }
 
-    /// Returns the capture without the packets that `is_kept` rejects.
+    /// Capture without the packets that `is_kept` rejects.
     ///
     /// `is_kept` receives the number of a packet in the file, from 1. It may be called from several
     /// threads and for the same packet more than once.
@@ -117,7 +117,7 @@ impl Source {
         }
     }
 
-    /// Returns the capture with the window scales of connections whose SYNs are not in it.
+    /// Capture with the window scales of connections whose SYNs are not in it.
     #[must_use]
     pub fn with_window_scales(self, window_scales: WindowScales) -> Self {
         Self {
@@ -139,8 +139,7 @@ impl Source {
         self.with_window_scales(all)
     }
 
-    /// Returns a source that can be read several times. Standard input and pipes are read into
-    /// memory.
+    /// A source that can be read several times. Standard input and pipes are read into memory.
     ///
     /// # Errors
     /// [`Error::Hold`] if reading fails, [`Error::TooLarge`] above 1 GiB.
@@ -169,7 +168,7 @@ impl Source {
         })
     }
 
-    /// Returns its name: its path, or `-` for standard input.
+    /// Its name: its path, or `-` for standard input.
     pub fn name(&self) -> String {
         match &self.origin {
             Origin::File(path) => path.display().to_string(),
@@ -178,7 +177,7 @@ impl Source {
         }
     }
 
-    /// Returns whether it can be read once only.
+    /// Whether it can be read once only.
     pub fn is_read_once(&self) -> bool {
         match &self.origin {
             Origin::File(path) => is_pipe(path),
@@ -187,7 +186,7 @@ impl Source {
         }
     }
 
-    /// Returns its bytes before decompression; `None` if unknown.
+    /// Its bytes before decompression; `None` if unknown.
     pub(crate) fn size(&self) -> Option<u64> {
         match &self.origin {
             Origin::File(path) => Some(path.metadata().ok()?.len()),
@@ -196,17 +195,16 @@ impl Source {
         }
     }
 
-    /// Returns the selection of packets to analyze; `None`: all.
+    /// Selection of packets to analyze; `None`: all.
     pub(crate) const fn selection(&self) -> Option<&Selection> {
         self.selection.as_ref()
     }
 
-    /// Returns the window scales that are known without the SYNs.
+    /// Window scales that are known without the SYNs.
     pub(crate) fn window_scales(&self) -> WindowScales {
         self.window_scales.as_deref().cloned().unwrap_or_default()
     }
 
-    /// Opens it.
     pub(crate) fn open(&self) -> Result<CaptureReader, ReadError> {
         match &self.origin {
             Origin::File(path) => CaptureReader::open(path),
@@ -234,12 +232,12 @@ pub fn is_text(bytes: &[u8]) -> bool {
     !head.is_empty() && !head.iter().any(is_binary)
 }
 
-/// Returns whether it is neither file nor directory, and so can be read only once.
+/// Whether it is neither file nor directory, and so can be read only once.
 fn is_pipe(file: &Path) -> bool {
     file.exists() && !file.is_file() && !file.is_dir()
 }
 
-/// Returns all of it, or one byte more than the maximum.
+/// All of it, or one byte more than the maximum.
 fn held(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MAX_HELD + 1).read_to_end(&mut bytes)?;

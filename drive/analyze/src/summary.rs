@@ -116,8 +116,8 @@ impl<'a> Summarizer<'a> {
         }
     }
 
-    /// Returns the rows of all connections of a capture. `open` opens it again if connections were
-    /// concluded before its end.
+    /// Rows of all connections of a capture. `open` opens it again if connections were concluded
+    /// before its end.
     fn rows_of(
         &mut self,
         walk: &mut Walk<'_>,
@@ -183,7 +183,7 @@ impl<'a> Summarizer<'a> {
     }
 }
 
-/// Returns the maximum number of connections that a summary of this source held simultaneously.
+/// Maximum number of connections that a summary of this source held simultaneously.
 #[cfg(test)]
 pub(crate) fn most_held(source: &Source) -> usize {
     let share = Share { index: 0, count: 1 };

@@ -24,7 +24,6 @@ pub(crate) const CLASSES: u32 = 1 << 16;
 /// Both endpoints of a connection, in order.
 type Ends = [Endpoint; 2];
 
-/// Returns endpoints in order.
 pub(crate) fn ordered(one: Endpoint, other: Endpoint) -> Ends {
     if one <= other {
         [one, other]
@@ -95,7 +94,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Returns one for another pass over the same capture, which tracks these only.
+    /// One for another pass over the same capture, which tracks these only.
     pub(crate) fn again<'b>(&self, only: &'b EndsSet) -> Tracker<'b>
     where
         'a: 'b,
@@ -103,14 +102,14 @@ impl<'a> Tracker<'a> {
         Tracker::new(self.source, self.seed, self.share).only(only)
     }
 
-    /// Returns one that tracks these connections only.
+    /// One that tracks these connections only.
     pub(crate) const fn only(mut self, only: &'a EndsSet) -> Self {
         self.only = Some(only);
         self.is_selective = true;
         self
     }
 
-    /// Returns the time that long before the latest record.
+    /// Time that long before the latest record.
     pub(crate) fn before(&self, age: Duration) -> Instant {
         Instant::ZERO + self.now.saturating_since(Instant::ZERO + age)
     }
@@ -142,8 +141,8 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Returns whether it tracks the packet. Not inlined: the lookup would take registers from the
-    /// path of every packet.
+    /// Whether it tracks the packet. Not inlined: the lookup would take registers from the path of
+    /// every packet.
     #[cold]
     #[inline(never)]
     fn follows(&self, number: u64, segment: &Segment<'_>) -> bool {

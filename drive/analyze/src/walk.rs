@@ -91,7 +91,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Returns a walk that neither reports progress nor can be stopped.
+    /// A walk that neither reports progress nor can be stopped.
     pub(crate) fn quiet(reader: CaptureReader) -> Self {
         Self {
             reader,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns a walk that can be stopped. It reports progress if it `is_first` of several.
+    /// A walk that can be stopped. It reports progress if it `is_first` of several.
     pub(crate) fn new(
         reader: CaptureReader,
         source: &Source,
@@ -341,7 +341,7 @@ pub struct CaptureInfo {
 }
 
 impl CaptureInfo {
-    /// Returns why packets were not analyzed, with counts, most frequent first.
+    /// Why packets were not analyzed, with counts, most frequent first.
     pub fn unread(&self) -> Vec<(Reason, u64)> {
         let not_read = self
             .notes
@@ -350,7 +350,7 @@ impl CaptureInfo {
         not_read.map(Note::reasons).unwrap_or_default()
     }
 
-    /// Returns the number of packets not analyzed.
+    /// Number of packets not analyzed.
     pub fn unread_packets(&self) -> u64 {
         self.unread().iter().map(|(_, count)| count).sum()
     }
@@ -371,14 +371,14 @@ impl Unit {
         self.is_finer |= !at.as_nanos().is_multiple_of(Self::MICROSECOND);
     }
 
-    /// Returns the unit of two parts of a capture.
+    /// Unit of two parts of a capture.
     pub(crate) const fn or(self, other: Self) -> Self {
         Self {
             is_finer: self.is_finer | other.is_finer,
         }
     }
 
-    /// Returns the unit in nanoseconds: 1000 or 1.
+    /// Unit in nanoseconds: 1000 or 1.
     pub(crate) const fn as_nanos(self) -> u64 {
         if self.is_finer { 1 } else { Self::MICROSECOND }
     }

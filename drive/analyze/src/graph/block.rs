@@ -22,7 +22,7 @@ pub struct State {
 }
 
 impl State {
-    /// Returns the bytes sent and not acknowledged.
+    /// Bytes sent and not acknowledged.
     pub const fn owin(&self) -> u64 {
         self.next.saturating_sub(self.una)
     }
@@ -122,7 +122,7 @@ pub struct Summary {
 pub(super) const COLUMNS: usize = 17;
 
 impl Summary {
-    /// Returns an empty block that begins in this state.
+    /// An empty block that begins in this state.
     pub(super) fn starting(before: State) -> Self {
         Self {
             before,
@@ -131,7 +131,6 @@ impl Summary {
         }
     }
 
-    /// Adds a point.
     pub(super) fn add(&mut self, point: &Point) {
         if self.points == 0 {
             self.first_ns = point.at_ns;

@@ -62,8 +62,8 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// Returns a builder for about `points` points, with times in whole `unit_ns` nanoseconds. More
-    /// points may be added.
+    /// A builder for about `points` points, with times in whole `unit_ns` nanoseconds. More points
+    /// may be added.
     pub fn new(points: u64, unit_ns: u64) -> Self {
         let even = points.div_ceil(MAX_BLOCKS).next_power_of_two();
         let block_len = MIN_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX));
@@ -88,8 +88,8 @@ impl GraphBuilder {
         }
     }
 
-    /// Returns a builder for an unknown number of points: the longer the graph, the longer its
-    /// blocks. Those with losses and other events stay short.
+    /// A builder for an unknown number of points: the longer the graph, the longer its blocks.
+    /// Those with losses and other events stay short.
     pub fn growing(unit_ns: u64) -> Self {
         Self {
             grows: true,
@@ -173,7 +173,7 @@ impl GraphBuilder {
         self.expected = Expected::new(after);
     }
 
-    /// Returns the graph of all points added.
+    /// Graph of all points added.
     pub fn finish(mut self) -> Graph {
         if self.open.points > 0 {
             self.close();
@@ -213,7 +213,7 @@ impl Graph {
         &self.blocks
     }
 
-    /// Returns the number of points.
+    /// Number of points.
     pub fn points(&self) -> u64 {
         self.blocks
             .iter()
@@ -221,17 +221,17 @@ impl Graph {
             .sum()
     }
 
-    /// Returns the number of times the clock of the capture stepped back.
+    /// Number of times the clock of the capture stepped back.
     pub const fn steps_back(&self) -> u64 {
         self.steps_back
     }
 
-    /// Returns the packed points of a block; `None` if they were dropped.
+    /// Packed points of a block; `None` if they were dropped.
     pub(super) fn detail(&self, block: usize) -> Option<&[u8]> {
         self.places[block].map(|(from, to)| &self.details[from..to])
     }
 
-    /// Returns the points of a block; none if they were dropped.
+    /// Points of a block; none if they were dropped.
     pub fn points_of(&self, block: usize) -> impl Iterator<Item = Point> {
         let summary = self.blocks[block];
         let detail = self.detail(block);
@@ -241,7 +241,7 @@ impl Graph {
         (0..count).map(move |_| expected.read(&mut reader, self.unit_ns))
     }
 
-    /// Returns the blocks, those first whose points should be kept.
+    /// Blocks, those first whose points should be kept.
     pub(super) fn by_interest(&self) -> Vec<usize> {
         interest::order(&self.blocks)
     }

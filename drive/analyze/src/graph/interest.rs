@@ -48,7 +48,7 @@ pub(super) enum Event {
     Loss,
 }
 
-/// Returns the event among these marks.
+/// Event among these marks.
 pub(super) const fn event(marks: u32) -> Option<Event> {
     const CONTROL: u32 = Point::SYN | Point::FIN | Point::RST;
     if marks & (CONTROL | Point::of_kinds(&RARE)) != 0 {
@@ -60,13 +60,13 @@ pub(super) const fn event(marks: u32) -> Option<Event> {
     }
 }
 
-/// Returns whether the points of a block are kept where `room` bytes are left: one long block takes
-/// a quarter at most.
+/// Whether the points of a block are kept where `room` bytes are left: one long block takes a
+/// quarter at most.
 pub(super) const fn fits(octets: usize, room: usize) -> bool {
     octets <= room / 4
 }
 
-/// Returns the priority of a block on its own, from 0 (kept first).
+/// Priority of a block on its own, from 0 (kept first).
 fn priority(blocks: &[Summary], index: usize) -> u8 {
     let block = &blocks[index];
     let event = event(block.marks);
@@ -85,7 +85,7 @@ fn priority(blocks: &[Summary], index: usize) -> u8 {
     }
 }
 
-/// Returns the indices of all blocks, those first whose points should be kept.
+/// Indices of all blocks, those first whose points should be kept.
 pub(super) fn order(blocks: &[Summary]) -> Vec<usize> {
     let own: Vec<u8> = (0..blocks.len())
         .map(|index| priority(blocks, index))

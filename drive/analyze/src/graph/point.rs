@@ -57,7 +57,7 @@ impl Point {
     /// The mark of a reset.
     pub const RST: u32 = Self::SYN << 2;
 
-    /// Returns the names of all marks, by bit.
+    /// Names of all marks, by bit.
     pub fn mark_names() -> Vec<String> {
         let kinds = Kind::ALL.iter().map(|kind| kind.name().replace('_', " "));
         let flags = ["SYN", "FIN", "RST"].map(String::from);
@@ -74,7 +74,7 @@ impl Point {
         self.marks & 1 << kind as u8 != 0
     }
 
-    /// Returns the marks of these kinds.
+    /// Marks of these kinds.
     pub const fn of_kinds(kinds: &[Kind]) -> u32 {
         let mut set = Kinds::NONE;
         let mut index = 0;
@@ -85,7 +85,7 @@ impl Point {
         set.bits()
     }
 
-    /// Returns the end of its data.
+    /// End of its data.
     pub const fn end(&self) -> Option<u64> {
         match self.effect {
             Effect::Data { start, len } => Some(start + len as u64),

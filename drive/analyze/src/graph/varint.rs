@@ -22,7 +22,7 @@ pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
 pub(super) struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
-    /// Returns the next byte; zero after the end.
+    /// Next byte; zero after the end.
     pub fn octet(&mut self) -> u8 {
         match self.0.split_first() {
             Some((first, rest)) => {

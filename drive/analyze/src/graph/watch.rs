@@ -142,7 +142,7 @@ impl Watch {
         }
     }
 
-    /// Returns the graphs, that of the larger stream first.
+    /// Graphs, that of the larger stream first.
     pub fn finish(self) -> Vec<Watched> {
         let knows_windows = self.knows_windows;
         let watched = |stream: Stream| Watched {
@@ -154,8 +154,8 @@ impl Watch {
     }
 }
 
-/// Returns the origin of a stream's offsets. If the SYN was seen, it is the first byte of data; the
-/// SYN itself is one before, and drawn at zero.
+/// Origin of a stream's offsets. If the SYN was seen, it is the first byte of data; the SYN itself
+/// is one before, and drawn at zero.
 fn origin(connection: &Connection, side: Side) -> u64 {
     let direction = connection.direction(side);
     direction.first_position() + u64::from(direction.has_syn())
@@ -192,8 +192,7 @@ impl Stream {
         }
     }
 
-    /// Returns the stream data that the packet carries. `None` for a pure ACK of the other
-    /// direction.
+    /// Stream data that the packet carries. `None` for a pure ACK of the other direction.
     #[inline]
     fn data(
         &self,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::ReportedConnection;
 use super::connection_table::ConnectionTable;
 
-/// Returns the connections in the lines; `None` if the text has another form.
+/// Connections in the lines; `None` if the text has another form.
 pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
     if !text.contains("\"gigatcp.watch/1\"") {
         return None;

@@ -454,7 +454,7 @@ fn idle(from: &Reading, to: &Reading) -> Option<Duration> {
         .then(|| to.last_data_sent.unwrap_or_default().max(span))
 }
 
-/// Returns readings of a host whose process used CPU time evenly.
+/// Readings of a host whose process used CPU time evenly.
 fn host(at: Instant, cpu: f64) -> HostReading {
     HostReading {
         at,

@@ -25,7 +25,7 @@ struct Line {
 }
 
 impl Line {
-    /// Returns whether it is the one at the end of a test.
+    /// Whether it is the one at the end of a test.
     fn is_last(&self) -> bool {
         self.cpu[0].is_some()
     }
@@ -68,7 +68,7 @@ impl Line {
     }
 }
 
-/// Returns the test of a text; `None` if the text has no such lines.
+/// Test of a text; `None` if the text has no such lines.
 pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)> {
     let lines: Vec<Line> = text.lines().filter_map(Line::read).collect();
     let last = lines.iter().rev().find(|line| line.is_last());
@@ -120,7 +120,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     Some((vec![connection], notes))
 }
 
-/// Returns a system's default window, if rate times RTT equals it in most intervals.
+/// A system's default window, if rate times RTT equals it in most intervals.
 fn window(intervals: &[Line], rtt: Option<Duration>) -> Option<Bytes> {
     let rtt = rtt?.as_secs_f64();
     let flights = intervals

@@ -67,7 +67,7 @@ impl Packet {
     }
 }
 
-/// Returns the ICMP "destination unreachable" of router 0.0.0.9 about a packet.
+/// ICMP "destination unreachable" of router 0.0.0.9 about a packet.
 pub(super) fn unreachable(packet: Packet, code: u8) -> Vec<u8> {
     let quoted = packet.frame();
     let mut octets = quoted[..34].to_vec();
@@ -80,7 +80,7 @@ pub(super) fn unreachable(packet: Packet, code: u8) -> Vec<u8> {
     octets
 }
 
-/// Returns a pcap file without packets.
+/// A pcap file without packets.
 pub(super) fn header() -> Vec<u8> {
     let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -94,7 +94,7 @@ pub(super) fn push(file: &mut Vec<u8>, at: u32, frame: &[u8], wire: u32) {
     file.extend(frame);
 }
 
-/// Returns a pcap file of packets.
+/// A pcap file of packets.
 pub(super) fn pcap(packets: &[Packet]) -> Vec<u8> {
     let mut file = header();
     for packet in packets {
@@ -108,7 +108,7 @@ pub(super) fn pcap(packets: &[Packet]) -> Vec<u8> {
     file
 }
 
-/// Returns a connection that carries 2000 bytes from `at` on.
+/// A connection that carries 2000 bytes from `at` on.
 pub(super) fn whole(at: u32, port: u16) -> Vec<Packet> {
     let client = |after: u32| Packet::new(at + after, port, true);
     let server = |after: u32| Packet::new(at + after, port, false);
@@ -125,8 +125,8 @@ pub(super) fn whole(at: u32, port: u16) -> Vec<Packet> {
     ]
 }
 
-/// Returns one transfer of 40 segments over a path of 20 ms each way. It is captured at the client,
-/// which sends the data, and at the server, whose clock is 500 ms ahead.
+/// One transfer of 40 segments over a path of 20 ms each way. It is captured at the client, which
+/// sends the data, and at the server, whose clock is 500 ms ahead.
 ///
 /// The tenth segment is lost between the capture points and retransmitted.
 pub(super) fn both_ends(port: u16) -> [Vec<Packet>; 2] {

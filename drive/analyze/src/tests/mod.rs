@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 use super::*;
 use made::{ACK, FIN, Packet, RST, SYN, both_ends, pcap, push, unreachable, whole};
 
-/// Returns a file, which can be mapped.
+/// A file, which can be mapped.
 fn file(bytes: &[u8]) -> (NamedTempFile, Source) {
     let file = NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), bytes).expect("it is written");
@@ -28,7 +28,7 @@ fn texts<T: Debug>(items: impl IntoIterator<Item = T>) -> Vec<String> {
     items.into_iter().map(|item| format!("{item:?}")).collect()
 }
 
-/// Returns forty connections, and some that continue after their end.
+/// Forty connections, and some that continue after their end.
 fn many() -> Vec<Packet> {
     let mut packets: Vec<_> = (0..40)
         .flat_map(|index| whole(index * 300, 5000 + index as u16))
@@ -256,7 +256,7 @@ fn a_file_that_is_cut_off_before_its_first_packet_is_an_error_and_an_empty_captu
     assert!(header.unwrap().connections().is_empty());
 }
 
-/// Returns more than three MiB of packets.
+/// More than three MiB of packets.
 fn large() -> Vec<Packet> {
     (0..6000)
         .flat_map(|index| whole(index * 20, index as u16))

@@ -12,7 +12,7 @@ fn read(name: &str) -> Report {
     report(&std::fs::read_to_string(file(name)).unwrap()).expect("a report")
 }
 
-/// Returns the primary cause of the largest connection, and its confidence.
+/// Primary cause of the largest connection, and its confidence.
 fn primary(report: &Report) -> (&'static str, f64) {
     let diagnosis = &report.connections[0].diagnosis;
     assert_eq!(diagnosis.contradiction(), None);
@@ -54,7 +54,7 @@ fn repeated_output_of_ss_has_the_cause_of_the_capture_of_the_same_run() {
     }
 }
 
-/// Returns whether a note contains this text.
+/// Whether a note contains this text.
 fn notes(report: &Report, text: &str) -> bool {
     report.notes.iter().any(|note| note.contains(text))
 }
@@ -264,7 +264,7 @@ fn a_report_of_nuttcp_has_rates_and_is_unsure() {
     }
 }
 
-/// Returns a report of `iperf3` with eight one-second intervals of these values.
+/// A report of `iperf3` with eight one-second intervals of these values.
 fn iperf3(bps: f64, window: u64, rtt_us: u64, stream: bool) -> String {
     let start = r#"{"connected":[{"socket":5,"local_host":"10.1.0.1","local_port":40000,"remote_host":"10.2.0.1","remote_port":5201}],"tcp_mss_default":1448,"test_start":{"protocol":"TCP","reverse":0}}"#;
     let intervals = (0..8).map(|second| {
