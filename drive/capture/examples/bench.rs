@@ -127,7 +127,7 @@ fn analyse(reader: &mut CaptureReader) -> Fallible<u64> {
     Ok(odd + table.connections().map(sent).sum::<u64>())
 }
 
-/// Returns the capture of a workload, created if missing.
+/// Capture of a workload, created if missing.
 fn file(workload: &str, packets: u64) -> Fallible<PathBuf> {
     let form = match workload {
         "mapped" | "dissected" | "flows" | "streamed" => "pcap",
@@ -179,8 +179,8 @@ fn make(form: &str, packets: u64, path: &Path) -> Fallible<()> {
     Ok(())
 }
 
-/// Returns packet `number`, its captured length, and its length on the wire. Of three packets, two
-/// carry data and one is an ACK.
+/// Packet `number`, its captured length, and its length on the wire. Of three packets, two carry
+/// data and one is an ACK.
 fn packet(number: u64) -> ([u8; 96], usize, u32) {
     let is_ack = number % 3 == 2;
     let sent = ((number / 3) * 2 + number % 3) as u32;

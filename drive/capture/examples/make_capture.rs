@@ -218,7 +218,7 @@ impl<W: Write> Maker<W> {
         Ok(())
     }
 
-    /// Returns the next random number (Knuth's MMIX generator).
+    /// Next random number (Knuth's MMIX generator).
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005);
         self.random = self.random.wrapping_add(1_442_695_040_888_963_407);

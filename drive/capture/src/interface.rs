@@ -41,8 +41,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Returns an interface of bare IP packets with the default snap length that keeps
-    /// super-segments.
+    /// An interface of bare IP packets with the default snap length that keeps super-segments.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -72,12 +71,12 @@ impl Interface {
 pub struct InterfaceId(u32);
 
 impl InterfaceId {
-    /// Returns the interface with that index, counted from 0.
+    /// Interface with that index, counted from 0.
     pub const fn from_index(index: u32) -> Self {
         Self(index)
     }
 
-    /// Returns the index, counted from 0.
+    /// Index, counted from 0.
     pub const fn index(self) -> u32 {
         self.0
     }

@@ -256,7 +256,7 @@ impl<W: Write> PcapngWriter<W> {
         self.write_block(|| "the count of lost packets".into())
     }
 
-    /// Returns the number of packets written.
+    /// Number of packets written.
     pub const fn packets(&self) -> u64 {
         self.packets
     }

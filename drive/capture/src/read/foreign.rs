@@ -97,7 +97,7 @@ pub fn resembled(text: &[u8]) -> Option<(&'static str, &'static str)> {
 /// Length of the longest entry in bytes.
 pub const LOOKED_AT: usize = 17;
 
-/// Returns the error for a file of a known format, by its first bytes.
+/// Error for a file of a known format, by its first bytes.
 pub fn named(start: &[u8]) -> Option<ReadError> {
     let found = BEGINNINGS
         .iter()
@@ -105,8 +105,8 @@ pub fn named(start: &[u8]) -> Option<ReadError> {
     found.map(|&(_, what, hint)| ReadError::Unread { what, hint })
 }
 
-/// Returns the error for ERF (Endace), which has no magic number. It is recognized by three records
-/// in a row, or two up to the end, with plausible types and lengths.
+/// Error for ERF (Endace), which has no magic number. It is recognized by three records in a row,
+/// or two up to the end, with plausible types and lengths.
 pub fn erf(octets: &[u8], is_all: bool) -> Option<ReadError> {
     const HEADER: usize = 16;
     const TYPES: std::ops::RangeInclusive<u8> = 1..=48;

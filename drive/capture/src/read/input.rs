@@ -55,22 +55,22 @@ impl fmt::Debug for Stream {
 }
 
 impl Input {
-    /// Returns an input over a mapped file.
+    /// An input over a mapped file.
     pub const fn mapped(map: Map) -> Self {
         Self::over(Data::Mapped(map))
     }
 
-    /// Returns an input over bytes in memory.
+    /// An input over bytes in memory.
     pub const fn held(octets: Vec<u8>) -> Self {
         Self::over(Data::Held(octets))
     }
 
-    /// Returns whether it is a mapped file.
+    /// Whether it is a mapped file.
     pub const fn is_mapped(&self) -> bool {
         matches!(self.data, Data::Mapped(_))
     }
 
-    /// Returns an input over a stream.
+    /// An input over a stream.
     pub fn streamed(from: Box<dyn Read + Send>) -> Self {
         Self::over(Data::Streamed(Stream {
             from,
@@ -89,13 +89,13 @@ impl Input {
         }
     }
 
-    /// Returns the position as an offset in the file.
+    /// Position as an offset in the file.
     #[inline]
     pub const fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// Returns the bytes in memory from the position on.
+    /// Bytes in memory from the position on.
     #[inline(always)]
     pub fn octets(&self) -> &[u8] {
         let all = match &self.data {
@@ -106,8 +106,7 @@ impl Input {
         &all[self.at..]
     }
 
-    /// Returns whether `len` bytes are available, reading on if possible. If not, the file ends
-    /// before.
+    /// Whether `len` bytes are available, reading on if possible. If not, the file ends before.
     ///
     /// # Errors
     /// Errors of the stream.
@@ -176,7 +175,7 @@ impl Input {
         Ok(len - left)
     }
 
-    /// Returns the remaining bytes as a stream, for a reader of other formats.
+    /// Remaining bytes as a stream, for a reader of other formats.
     pub fn into_stream(self) -> Box<dyn Read + Send> {
         match self.data {
             Data::Streamed(mut stream) => {

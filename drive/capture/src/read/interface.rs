@@ -27,7 +27,7 @@ pub struct CapturedInterface {
 }
 
 impl CapturedInterface {
-    /// Returns an interface with microsecond times and default values.
+    /// An interface with microsecond times and default values.
     pub(super) const fn new(link: LinkType, snap_len: u32) -> Self {
         Self {
             name: None,
@@ -80,8 +80,8 @@ pub struct RawRecord {
     pub order: Order,
 }
 
-/// Returns the length on the wire and the captured bytes of it. Both are without the frame check
-/// sequence. A cut by the snap length is noted, and more captured bytes than the packet had.
+/// Length on the wire and the captured bytes of it. Both are without the frame check sequence. A
+/// cut by the snap length is noted, and more captured bytes than the packet had.
 #[inline]
 pub fn lengths(
     (captured, mut wire): (u32, u32),
@@ -112,7 +112,7 @@ pub struct ReadContext {
 }
 
 impl ReadContext {
-    /// Returns the place `ahead` bytes after the position of the input.
+    /// Place `ahead` bytes after the position of the input.
     #[inline]
     pub const fn place(&self, ahead: usize) -> Place {
         Place {

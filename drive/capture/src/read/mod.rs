@@ -208,7 +208,7 @@ impl CaptureReader {
         })
     }
 
-    /// Returns the next record; `None` at the end.
+    /// Next record; `None` at the end.
     ///
     /// # Errors
     /// [`ReadError::Read`], if the file or stream cannot be read on; records before that were
@@ -238,7 +238,7 @@ impl CaptureReader {
         }
     }
 
-    /// Returns the next record if more must be read or something is odd.
+    /// Next record if more must be read or something is odd.
     #[inline(never)]
     fn next_checked(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let found = match &mut self.inner {
@@ -281,7 +281,7 @@ impl CaptureReader {
         }
     }
 
-    /// Returns the next printed packet, whose bytes are not those of the file.
+    /// Next printed packet, whose bytes are not those of the file.
     fn next_printed(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let Inner::Text(text) = &mut self.inner else {
             return Ok(None);
@@ -331,12 +331,12 @@ impl CaptureReader {
         }
     }
 
-    /// Returns the oddities so far.
+    /// Oddities so far.
     pub const fn notes(&self) -> &Notes {
         &self.context.notes
     }
 
-    /// Returns the notes so far, for callers that parse packets and add notes.
+    /// Notes so far, for callers that parse packets and add notes.
     pub const fn notes_mut(&mut self) -> &mut Notes {
         &mut self.context.notes
     }
@@ -357,8 +357,8 @@ impl CaptureReader {
         self.context.notes.add_unread(kind, reason, place, detail);
     }
 
-    /// Returns the host names in a text and the addresses assigned to them. Each name has one
-    /// address of each IP version.
+    /// Host names in a text and the addresses assigned to them. Each name has one address of each
+    /// IP version.
     pub fn names(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
         let text = match &self.inner {
             Inner::Text(text) => Some(text),
@@ -367,7 +367,7 @@ impl CaptureReader {
         text.into_iter().flat_map(|text| text.names())
     }
 
-    /// Returns the format of the capture.
+    /// Format of the capture.
     pub const fn format(&self) -> Format {
         match &self.inner {
             Inner::Pcap(_) => Format::Pcap,
@@ -378,12 +378,12 @@ impl CaptureReader {
         }
     }
 
-    /// Returns the compression, if any.
+    /// Compression, if any.
     pub const fn compression(&self) -> Option<Compression> {
         self.compression
     }
 
-    /// Returns the interfaces described so far. pcapng may describe more at any time.
+    /// Interfaces described so far. pcapng may describe more at any time.
     pub fn interfaces(&self) -> &[CapturedInterface] {
         match &self.inner {
             Inner::Pcap(pcap) => &pcap.interface,
@@ -394,17 +394,17 @@ impl CaptureReader {
         }
     }
 
-    /// Returns whether the capture is a mapped file, which can be opened again in parallel.
+    /// Whether the capture is a mapped file, which can be opened again in parallel.
     pub const fn is_mapped(&self) -> bool {
         self.context.input.is_mapped()
     }
 
-    /// Returns the number of records returned so far.
+    /// Number of records returned so far.
     pub const fn records(&self) -> u64 {
         self.context.number - 1
     }
 
-    /// Returns the bytes passed so far, uncompressed.
+    /// Bytes passed so far, uncompressed.
     pub const fn offset(&self) -> u64 {
         self.context.input.offset()
     }
@@ -453,7 +453,7 @@ fn start_other(magic: [u8; 4], context: &mut ReadContext) -> Result<Inner, ReadE
 /// Bytes needed to recognize text or a format without a magic number.
 const BEGINNING: usize = 4096;
 
-/// Returns whether the input is text, by its beginning.
+/// Whether the input is text, by its beginning.
 fn is_text(context: &mut ReadContext) -> Result<bool, ReadError> {
     has(&mut context.input, BEGINNING)?;
     let octets = context.input.octets();
@@ -467,7 +467,7 @@ fn has(input: &mut Input, len: usize) -> Result<bool, ReadError> {
         .map_err(|source| ReadError::Read { offset, source })
 }
 
-/// Returns the first four bytes, filled up with zeros.
+/// First four bytes, filled up with zeros.
 fn first_octets(input: &mut Input) -> Result<[u8; 4], ReadError> {
     if !has(input, 1)? {
         return Err(ReadError::Empty);
@@ -480,7 +480,7 @@ fn first_octets(input: &mut Input) -> Result<[u8; 4], ReadError> {
     Ok(start)
 }
 
-/// Returns the compression of a file, by its first bytes.
+/// Compression of a file, by its first bytes.
 fn compression_of(start: [u8; 4]) -> Option<Compression> {
     Some(match start {
         [0x1f, 0x8b, ..] => Compression::Gzip,

@@ -35,8 +35,8 @@ macro_rules! note_kinds {
             /// Every kind, in order.
             pub const ALL: [Self; KINDS] = [$(Self::$kind),+];
 
-            /// Returns the beginning of a sentence, and the unit of the amount. The unit is empty
-            /// if there is no amount.
+            /// Beginning of a sentence, and the unit of the amount. The unit is empty if there is
+            /// no amount.
             const fn words(self) -> (&'static str, &'static str) {
                 match self {
                     $(Self::$kind => ($words, concat!($($unit)?)),)+
@@ -126,7 +126,7 @@ note_kinds! {
 const KINDS: usize = NoteKind::UnknownOption as usize + 1;
 
 impl NoteKind {
-    /// Returns whether it is a reason of [`Self::NotRead`], which counts it too.
+    /// Whether it is a reason of [`Self::NotRead`], which counts it too.
     pub const fn is_reason(self) -> bool {
         matches!(
             self,
@@ -142,7 +142,7 @@ impl NoteKind {
         )
     }
 
-    /// Returns whether notes of this kind print their detail.
+    /// Whether notes of this kind print their detail.
     const fn has_detail(self) -> bool {
         matches!(self, Self::UnknownLinkType | Self::NotIp | Self::NotTcp)
     }
@@ -213,7 +213,7 @@ pub struct Place {
 }
 
 impl Note {
-    /// Returns why packets were not read, with counts, most frequent first.
+    /// Why packets were not read, with counts, most frequent first.
     pub fn reasons(&self) -> Vec<(Reason, u64)> {
         let mut reasons = self.reasons.clone();
         reasons.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
@@ -261,7 +261,7 @@ impl Default for Notes {
 }
 
 impl Note {
-    /// Returns a note with a count of zero.
+    /// A note with a count of zero.
     pub(super) const fn none(kind: NoteKind) -> Self {
         Self {
             kind,
@@ -277,24 +277,24 @@ impl Note {
 }
 
 impl Notes {
-    /// Returns the notes that occurred, in order of kind. Reasons of [`NoteKind::NotRead`] are left
-    /// out, since it contains them.
+    /// Notes that occurred, in order of kind. Reasons of [`NoteKind::NotRead`] are left out, since
+    /// it contains them.
     pub fn iter(&self) -> impl Iterator<Item = &Note> {
         let is_note = |note: &&Note| note.count > 0 && !note.kind.is_reason();
         self.counters.iter().filter(is_note)
     }
 
-    /// Returns whether there are no notes.
+    /// Whether there are no notes.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
-    /// Returns the counter of one kind.
+    /// Counter of one kind.
     pub const fn of(&self, kind: NoteKind) -> &Note {
         &self.counters[kind as usize]
     }
 
-    /// Returns the count of one kind.
+    /// Count of one kind.
     pub const fn count(&self, kind: NoteKind) -> u64 {
         self.of(kind).count
     }

@@ -66,7 +66,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Returns code and value of each option. It stops at the end or at an implausible length.
+    /// Code and value of each option. It stops at the end or at an implausible length.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
         let Self { mut octets, order } = *self;
         std::iter::from_fn(move || {
@@ -84,13 +84,13 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Returns the comments; those not in UTF-8 are left out.
+    /// Comments; those not in UTF-8 are left out.
     pub fn comments(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let comments = self.iter().filter(|(code, _)| *code == COMMENT);
         comments.filter_map(|(_, value)| str::from_utf8(value).ok())
     }
 
-    /// Returns the byte order of numbers in the values.
+    /// Byte order of numbers in the values.
     pub const fn order(&self) -> Order {
         self.order
     }

@@ -171,8 +171,8 @@ impl Pcap {
         }
     }
 
-    /// Returns the next record if it is sound and in memory. Nearly every record is; this fast path
-    /// does a single check.
+    /// Next record if it is sound and in memory. Nearly every record is; this fast path does a
+    /// single check.
     #[inline(always)]
     pub fn next_here(&mut self, context: &mut ReadContext) -> Option<RawRecord> {
         let octets = context.input.octets().get(self.pending..)?;
@@ -247,8 +247,7 @@ impl Pcap {
         taken
     }
 
-    /// Returns the next record if more must be read or something is odd. `None` at the end of the
-    /// file.
+    /// Next record if more must be read or something is odd. `None` at the end of the file.
     #[inline(never)]
     pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<RawRecord>> {
         loop {
@@ -291,8 +290,8 @@ impl Pcap {
         header
     }
 
-    /// Returns whether a header is plausible. A single comparison rejects both a length of zero and
-    /// one beyond the limit.
+    /// Whether a header is plausible. A single comparison rejects both a length of zero and one
+    /// beyond the limit.
     #[inline(always)]
     const fn is_sound(&self, header: &Header) -> bool {
         header.captured.wrapping_sub(1) < self.limit
@@ -300,12 +299,12 @@ impl Pcap {
             && header.fraction < self.second
     }
 
-    /// Returns whether a header found by a search is plausible.
+    /// Whether a header found by a search is plausible.
     fn is_believable(&self, header: &Header) -> bool {
         self.is_sound(header) && is_near(header, self.last_second)
     }
 
-    /// Returns the next record, whose header is `header`; all of its bytes are available.
+    /// Next record, whose header is `header`; all of its bytes are available.
     #[inline(always)]
     fn take(&mut self, header: Header, context: &mut ReadContext) -> RawRecord {
         context.input.pass(self.pending);
@@ -388,7 +387,7 @@ impl Pcap {
         Ok(None)
     }
 
-    /// Returns a record with an odd header that plausible records follow.
+    /// A record with an odd header that plausible records follow.
     fn take_odd(&mut self, header: Header, context: &mut ReadContext) -> RawRecord {
         let place = context.place(self.pending);
         if header.fraction >= self.second {
@@ -397,7 +396,7 @@ impl Pcap {
         self.take(header, context)
     }
 
-    /// Returns the last record, of which the end is missing.
+    /// Last record, of which the end is missing.
     fn take_cut(&mut self, header: Header, context: &mut ReadContext) -> Option<RawRecord> {
         context.input.pass(self.pending);
         let there = context.input.octets().len() - self.head;
@@ -420,8 +419,8 @@ impl Pcap {
         })
     }
 
-    /// Returns whether `octets` end with whole plausible records. Then the length that made them one
-    /// packet is corrupted, and led past these records.
+    /// Whether `octets` end with whole plausible records. Then the length that made them one packet
+    /// is corrupted, and led past these records.
     fn ends_with_records(&self, octets: &[u8]) -> bool {
         let mut at = 0;
         while let Some(rest) = octets.get(at..).filter(|rest| rest.len() >= self.head) {
@@ -438,8 +437,7 @@ impl Pcap {
         false
     }
 
-    /// Returns whether several plausible records follow from `at`. Fewer suffice at the end of the
-    /// file.
+    /// Whether several plausible records follow from `at`. Fewer suffice at the end of the file.
     fn is_chain(
         &self,
         mut at: usize,
@@ -489,7 +487,7 @@ impl Pcap {
     }
 }
 
-/// Returns whether the lengths are common ones and the time is near `second`.
+/// Whether the lengths are common ones and the time is near `second`.
 fn is_near(header: &Header, second: Option<u32>) -> bool {
     header.captured <= COMMON_SNAP_LEN
         && header.wire <= MAX_RECORD

@@ -90,7 +90,7 @@ enum Step {
 }
 
 impl Pcapng {
-    /// Returns a reader of a file that begins with a section header block.
+    /// A reader of a file that begins with a section header block.
     pub const fn start() -> Self {
         Self {
             order: Order::Little,
@@ -100,8 +100,8 @@ impl Pcapng {
         }
     }
 
-    /// Returns the next packet if it is in a complete enhanced packet block in memory. Nearly every
-    /// packet is; this fast path does a single check. [`Self::next`] reads all other blocks.
+    /// Next packet if it is in a complete enhanced packet block in memory. Nearly every packet is;
+    /// this fast path does a single check. [`Self::next`] reads all other blocks.
     #[inline(always)]
     pub fn next_here(&mut self, context: &mut ReadContext) -> Option<RawRecord> {
         let (at, order) = (self.pending, self.order);
@@ -125,7 +125,7 @@ impl Pcapng {
         self.found(&packet, len - 4, context)
     }
 
-    /// Returns the next packet, skipping other blocks; `None` at the end of the file.
+    /// Next packet, skipping other blocks; `None` at the end of the file.
     #[inline(never)]
     pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<RawRecord>> {
         loop {
@@ -483,7 +483,7 @@ impl Pcapng {
         Ok(Step::End)
     }
 
-    /// Returns the byte order of a block; a section header has its own.
+    /// Byte order of a block; a section header has its own.
     fn order_at(&self, at: usize, context: &ReadContext) -> Order {
         let octets = &context.input.octets()[at..];
         if self.order.u32(octets, 0) == SECTION_HEADER {
@@ -493,7 +493,7 @@ impl Pcapng {
         }
     }
 
-    /// Returns whether a block of a known kind may begin at `at`.
+    /// Whether a block of a known kind may begin at `at`.
     fn may_be_block(&self, at: usize, context: &ReadContext) -> bool {
         let octets = &context.input.octets()[at..];
         let kind = self.order.u32(octets, 0);
@@ -504,7 +504,7 @@ impl Pcapng {
         total.is_multiple_of(4) && total >= FRAME as u32 && total <= COMMON_BLOCK
     }
 
-    /// Returns whether a complete block of a known kind is at `at`.
+    /// Whether a complete block of a known kind is at `at`.
     fn is_block(&self, at: usize, context: &ReadContext) -> bool {
         let octets = &context.input.octets()[at..];
         if octets.len() < FRAME || !self.may_be_block(at, context) {
@@ -516,7 +516,7 @@ impl Pcapng {
     }
 }
 
-/// Returns whether a search recognizes blocks of this kind.
+/// Whether a search recognizes blocks of this kind.
 const fn is_known(kind: u32) -> bool {
     matches!(
         kind,
@@ -533,7 +533,7 @@ const fn is_known(kind: u32) -> bool {
     )
 }
 
-/// Returns the byte order that a section header declares.
+/// Byte order that a section header declares.
 fn order_of(octets: &[u8]) -> Option<Order> {
     [Order::Little, Order::Big]
         .into_iter()

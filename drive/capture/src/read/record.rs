@@ -45,18 +45,18 @@ impl KnownFields {
     /// The window.
     pub const WINDOW: Self = Self(256);
 
-    /// Returns whether all of `other` is known.
+    /// Whether all of `other` is known.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Returns the union of both.
+    /// Union of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Returns these without `other`.
+    /// These without `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -110,7 +110,7 @@ pub struct PlainRecord<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Returns the TCP segment in the packet.
+    /// TCP segment in the packet.
     ///
     /// # Errors
     /// [`DissectError`], if there is none or it cannot be read; see
@@ -120,8 +120,8 @@ impl<'a> Record<'a> {
         dissect(self.link, self.octets, self.wire_len)
     }
 
-    /// Returns the TCP segment and, for a fragment, the fragment. The fragment is one of a packet
-    /// that may contain TCP; see [`gigatcp_wire::link::dissect_with_fragment`].
+    /// TCP segment and, for a fragment, the fragment. The fragment is one of a packet that may
+    /// contain TCP; see [`gigatcp_wire::link::dissect_with_fragment`].
     #[inline]
     pub fn dissect_with_fragment(
         &self,
@@ -129,7 +129,7 @@ impl<'a> Record<'a> {
         dissect_with_fragment(self.link, self.octets, self.wire_len)
     }
 
-    /// Returns its place, for notes.
+    /// Its place, for notes.
     #[inline]
     pub const fn place(&self) -> Place {
         Place {

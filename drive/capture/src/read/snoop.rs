@@ -63,7 +63,7 @@ impl Snoop {
         })
     }
 
-    /// Returns the next record; `None` at the end of the file.
+    /// Next record; `None` at the end of the file.
     pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<RawRecord>> {
         context.input.pass(self.pending);
         self.pending = 0;

@@ -19,8 +19,8 @@ impl Resolution {
     /// Microseconds, the default of the format.
     pub const DEFAULT: Self = Self::Nanoseconds(1000);
 
-    /// Returns the resolution that the byte of the option encodes. `None` if a 64-bit count of such
-    /// ticks never reaches a nanosecond.
+    /// Resolution that the byte of the option encodes. `None` if a 64-bit count of such ticks never
+    /// reaches a nanosecond.
     pub fn from_option(octet: u8) -> Option<Self> {
         let power = octet & 0x7f;
         if octet & 0x80 != 0 {
@@ -60,7 +60,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns a clock of that resolution.
+    /// A clock of that resolution.
     pub const fn new(resolution: Resolution) -> Self {
         Self {
             resolution: Some(resolution),
@@ -81,7 +81,7 @@ impl Clock {
         u64::try_from(shifted).ok().map(Instant::from_nanos)
     }
 
-    /// Returns the time of the last record.
+    /// Time of the last record.
     pub const fn last(&self) -> Instant {
         self.last
     }

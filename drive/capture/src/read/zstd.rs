@@ -33,7 +33,7 @@ impl Read for ErrorKeepingReader {
 }
 
 impl Frames {
-    /// Returns a decompressor of a stream.
+    /// A decompressor of a stream.
     pub(super) fn new(from: Box<dyn Read + Send>) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(LARGEST_WINDOW);
@@ -48,7 +48,7 @@ impl Frames {
         }
     }
 
-    /// Returns the system's error, or else that the frame is broken.
+    /// System's error, or else that the frame is broken.
     fn failed(&mut self, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         let refused = self.from.get_mut().refused.take();
         refused.unwrap_or_else(|| Error::new(ErrorKind::InvalidData, why))

@@ -35,7 +35,7 @@ pub struct TsharkCounts {
     pub out_of_order: u64,
 }
 
-/// Returns the path of tshark, if it is installed.
+/// Path of tshark, if it is installed.
 pub fn find_tshark() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     env::split_paths(&folders)
@@ -76,8 +76,8 @@ pub fn count_view_with_tshark(capture: &Path, view: InterfaceId) -> Option<Tshar
     Some(counts)
 }
 
-/// Returns a command that prints one line per packet. It has the fields of [`PacketLine`],
-/// separated by `;`.
+/// A command that prints one line per packet. It has the fields of [`PacketLine`], separated by
+/// `;`.
 fn counting_command(program: &Path, capture: OsString) -> Command {
     let mut command = Command::new(program);
     command.arg("-n").arg("-r").arg(capture);

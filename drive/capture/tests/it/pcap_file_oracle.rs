@@ -12,7 +12,7 @@ use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption
 use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
-/// Returns one connection at two capture points: whole at the sender, cut at the receiver.
+/// One connection at two capture points: whole at the sender, cut at the receiver.
 fn capture_of_two_views() -> Vec<u8> {
     let mut writer = PcapngWriter::with_comment(Vec::new(), "seed 7").unwrap();
     let sender = Interface::new("sender").with_whole_packets();

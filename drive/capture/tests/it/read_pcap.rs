@@ -13,7 +13,7 @@ const MICRO: u32 = 0xa1b2_c3d4;
 const NANO: u32 = 0xa1b2_3c4d;
 const MODIFIED: u32 = 0xa1b2_cd34;
 
-/// Returns a file of `count` whole packets, a second and a microsecond apart.
+/// A file of `count` whole packets, a second and a microsecond apart.
 fn file(writer: Writer, count: u32) -> Vec<u8> {
     let mut octets = writer.pcap_header(MICRO, 65_535, 1);
     for number in 0..count {
@@ -372,8 +372,8 @@ proptest! {
     }
 }
 
-/// Returns whether `record` has a header in the damaged file `changed` that has a larger length within
-/// the file and is plausible. No reader can tell, and it may lead behind any number of records.
+/// Whether `record` has a header in the damaged file `changed` that has a larger length within the
+/// file and is plausible. No reader can tell, and it may lead behind any number of records.
 fn is_plausibly_longer(record: &Owned, changed: &[u8]) -> bool {
     let header = &changed[record.offset as usize..][..16];
     let field = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().unwrap());
@@ -382,7 +382,7 @@ fn is_plausibly_longer(record: &Owned, changed: &[u8]) -> bool {
     fraction < 1_000_000 && captured <= wire && lengths.contains(&(captured as usize))
 }
 
-/// Returns how many of the records have one of the times that were written.
+/// How many of the records have one of the times that were written.
 fn numbers_in_order(records: &[Owned]) -> usize {
     let is_ours = |ns: u64| (1_000_000..1_000_100).contains(&(ns / 1_000_000_000));
     let times = records.iter().filter_map(|record| record.time_ns);

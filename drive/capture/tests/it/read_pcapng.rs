@@ -7,8 +7,7 @@ use gigatcp_capture::{CaptureReader, Direction, Format, Interface, NoteKind, Pca
 use pcap_file::pcapng::{Block, PcapNgReader};
 use proptest::prelude::*;
 
-/// Returns a section with one Ethernet interface and `count` whole packets. They are a microsecond
-/// apart.
+/// A section with one Ethernet interface and `count` whole packets. They are a microsecond apart.
 fn file(writer: Writer, count: u32) -> Vec<u8> {
     let mut octets = writer.section();
     octets.extend(writer.interface(1, 0, &[]));

@@ -8,12 +8,12 @@ pub struct Cursor<'a> {
     pub at: usize,
 }
 
-/// Returns whether a character separates words. Line breaks do, since mail wraps lines.
+/// Whether a character separates words. Line breaks do, since mail wraps lines.
 pub const fn is_space(octet: u8) -> bool {
     matches!(octet, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Returns the words of a text.
+/// Words of a text.
 pub fn words(text: &[u8]) -> Vec<&[u8]> {
     let words = text.split(|octet| is_space(*octet));
     words.filter(|word| !word.is_empty()).collect()
@@ -78,8 +78,8 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
-    /// Returns the text between brackets that begin here; nested brackets are counted. `None` if
-    /// they do not end within a few hundred bytes.
+    /// Text between brackets that begin here; nested brackets are counted. `None` if they do not
+    /// end within a few hundred bytes.
     pub fn bracketed(&mut self, open: u8, close: u8) -> Option<&'a [u8]> {
         const FAR: usize = 600;
         let rest = self.rest();

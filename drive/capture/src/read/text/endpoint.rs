@@ -48,7 +48,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Returns whether a word is an address without a port.
+/// Whether a word is an address without a port.
 pub fn is_address(word: &[u8]) -> bool {
     parse::<IpAddr>(word).is_some()
 }
@@ -144,7 +144,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the address of a host, and whether it was assigned.
+    /// Address of a host, and whether it was assigned.
     pub fn address(&mut self, host: &Host<'_>, is_v6: bool) -> (IpAddr, bool) {
         let name = match host {
             Host::Address(address) => return (*address, false),
@@ -162,8 +162,8 @@ impl Names {
         (made_up(number, is_v6), true)
     }
 
-    /// Returns the port number, and whether the name is known. An unknown name gets a number from
-    /// the top of the range.
+    /// Port number, and whether the name is known. An unknown name gets a number from the top of
+    /// the range.
     pub fn port(&mut self, port: Port<'_>) -> (u16, bool) {
         let name = match port {
             Port::Number(number) => return (number, true),
@@ -180,8 +180,7 @@ impl Names {
         (*number, false)
     }
 
-    /// Returns the host names and the addresses assigned to them. Each name has an IPv4 and an IPv6
-    /// address.
+    /// Host names and the addresses assigned to them. Each name has an IPv4 and an IPv6 address.
     pub fn hosts(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
         self.hosts.iter().map(|(name, number)| {
             let both = [false, true].map(|is_v6| made_up(*number, is_v6));

@@ -42,7 +42,7 @@ impl Lines {
         lines
     }
 
-    /// Returns the original position of a position in the text.
+    /// Original position of a position in the text.
     pub fn origin(&self, place: usize) -> usize {
         let index = self.starts.partition_point(|(start, _)| *start <= place);
         let Some((start, origin)) = index.checked_sub(1).map(|index| self.starts[index]) else {
@@ -58,7 +58,7 @@ impl Lines {
     }
 }
 
-/// Returns the length of the marks at the start of a line, and their number.
+/// Length of the marks at the start of a line, and their number.
 fn marks(line: &[u8]) -> (usize, usize) {
     let mut depth = 0;
     let mut end = 0;

@@ -268,7 +268,6 @@ fn mss(number: u32) -> PrintedOption {
     PrintedOption::Octets(vec![option_kind::MSS, 4, high, low])
 }
 
-/// The option of a printed factor.
 fn scale(factor: u32) -> PrintedOption {
     let shift = factor.max(1).ilog2() as u8;
     PrintedOption::Octets(vec![option_kind::WINDOW_SCALE, 3, shift])

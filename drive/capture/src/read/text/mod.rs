@@ -87,7 +87,7 @@ pub struct FoundText {
     pub follows_omission: bool,
 }
 
-/// Returns whether the first bytes of a file are text.
+/// Whether the first bytes of a file are text.
 pub fn is_text(start: &[u8]) -> bool {
     let is_odd = |octet: &&u8| octet.is_ascii_control() && !octet.is_ascii_whitespace();
     let odd = start.iter().filter(is_odd).count();
@@ -114,12 +114,12 @@ impl Text {
         }
     }
 
-    /// Returns the host names and the addresses assigned to them.
+    /// Host names and the addresses assigned to them.
     pub fn names(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
         self.names.hosts()
     }
 
-    /// Returns the next packet; `None` at the end of the text.
+    /// Next packet; `None` at the end of the text.
     pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<FoundText>> {
         loop {
             // Moved out, so that packets may borrow from it.
@@ -215,7 +215,7 @@ impl Text {
         self.record(said, wire_len, known, place, context)
     }
 
-    /// Returns the segment of a line without its TCP header. Without its connection it is left out.
+    /// Segment of a line without its TCP header. Without its connection it is left out.
     fn found_payload(
         &mut self,
         payload: &ListedPayload,
@@ -258,7 +258,7 @@ impl Text {
         Some(self.record(said, wire_len, known, place, context))
     }
 
-    /// Returns the record of the packet written last.
+    /// Record of the packet written last.
     fn record(
         &mut self,
         (time, direction): (Option<Printed>, Option<Direction>),
@@ -295,7 +295,7 @@ impl Text {
         }
     }
 
-    /// Returns addresses and ports. `None` if the two ends have different IP versions.
+    /// Addresses and ports. `None` if the two ends have different IP versions.
     fn ends(
         &mut self,
         packet: &PrintedPacket<'_>,
@@ -338,14 +338,14 @@ impl Text {
     }
 }
 
-/// Returns whether prose says that packets were left out, by an ellipsis.
+/// Whether prose says that packets were left out, by an ellipsis.
 fn says_omission(prose: &[u8]) -> bool {
     prose
         .windows(3)
         .any(|three| three == b"..." || three == "…".as_bytes())
 }
 
-/// Returns the times of the first packets of a text.
+/// Times of the first packets of a text.
 fn first_times(text: &[u8]) -> Vec<Printed> {
     let mut times = Vec::new();
     let mut at = 0;

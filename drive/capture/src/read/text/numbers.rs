@@ -62,8 +62,8 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Returns the numbers of a packet from `src` to `dst`. The second value is added to the edges
-    /// of its SACK blocks.
+    /// Numbers of a packet from `src` to `dst`. The second value is added to the edges of its SACK
+    /// blocks.
     pub fn restore(
         &mut self,
         (src, dst): (SocketAddr, SocketAddr),
@@ -184,7 +184,7 @@ mod tests {
     /// Direction, flags, seq, ack, length.
     type Packet = (bool, Flags, Option<u32>, Option<u32>, u32);
 
-    /// Returns sequence and acknowledgment numbers of packets, and whether they are absolute.
+    /// Sequence and acknowledgment numbers of packets, and whether they are absolute.
     fn restored(packets: &[Packet]) -> Vec<(u32, u32, bool)> {
         let (a, b) = addresses();
         let mut connections = Connections::default();

@@ -12,7 +12,7 @@ use super::numbers::Numbers;
 use super::packet::{PrintedFragment, PrintedIp, PrintedOption, PrintedPacket};
 use crate::KnownFields;
 
-/// Returns the fields of a packet that the text has.
+/// Fields of a packet that the text has.
 pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> KnownFields {
     let facts = [
         (numbers.are_absolute, KnownFields::ABSOLUTE),
@@ -23,7 +23,7 @@ pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> KnownFields {
     with_facts(known_of_ip(&packet.ip), facts)
 }
 
-/// Returns the fields of an IP header that the text has.
+/// Fields of an IP header that the text has.
 pub fn known_of_ip(ip: &PrintedIp) -> KnownFields {
     let facts = [
         (ip.ttl.is_some(), KnownFields::TTL),
@@ -91,7 +91,7 @@ pub fn write(
     wire_len
 }
 
-/// Returns the length field: zero if the length does not fit, as with segmentation offload.
+/// Length field: zero if the length does not fit, as with segmentation offload.
 fn length(len: u32) -> [u8; 2] {
     u16::try_from(len).unwrap_or(0).to_be_bytes()
 }
@@ -119,7 +119,7 @@ fn v6(out: &mut Vec<u8>, packet: &PrintedPacket<'_>, payload: u32) {
     out.extend([TCP_PROTOCOL, packet.ip.ttl.unwrap_or(0)]);
 }
 
-/// Returns the options, padded; those that do not fit are left out.
+/// Options, padded; those that do not fit are left out.
 fn options(packet: &PrintedPacket<'_>, sack_base: u32) -> Vec<u8> {
     let mut all = Vec::new();
     for option in &packet.options {

@@ -127,7 +127,7 @@ pub enum ParsedPacket<'a> {
 }
 
 impl ParsedPacket<'_> {
-    /// Returns start and end.
+    /// Start and end.
     pub fn span(&self) -> (usize, usize) {
         match self {
             Self::Packet(packet) => (packet.start, packet.end),
@@ -138,7 +138,7 @@ impl ParsedPacket<'_> {
     }
 }
 
-/// Returns the next packet in `text` from `from` on, if any.
+/// Next packet in `text` from `from` on, if any.
 pub fn next_packet(text: &[u8], from: usize) -> Option<ParsedPacket<'_>> {
     let mut at = from;
     loop {
@@ -219,7 +219,7 @@ fn fragment<'a>(
     })
 }
 
-/// Returns the word before the white space before `mark`.
+/// Word before the white space before `mark`.
 fn word_before(text: &[u8], from: usize, mark: usize) -> Option<std::ops::Range<usize>> {
     let gap = text[from..mark].iter().rev().take_while(|o| is_space(**o));
     let end = mark - gap.count();
@@ -270,8 +270,8 @@ fn preceding_fields(text: &[u8], earliest: usize, start: usize) -> PrecedingFiel
     found
 }
 
-/// Returns the direction from the words between time and packet. These are `eth0 Out IP`, or the
-/// old `eth0 >`. Link-layer addresses also have a `>`, but not at the end.
+/// Direction from the words between time and packet. These are `eth0 Out IP`, or the old `eth0 >`.
+/// Link-layer addresses also have a `>`, but not at the end.
 fn direction(words: &[&[u8]]) -> Option<Direction> {
     match words.last() {
         Some(&b"<") => return Some(Direction::Inbound),
@@ -285,7 +285,7 @@ fn direction(words: &[&[u8]]) -> Option<Direction> {
     })
 }
 
-/// Returns the position of the bracket that closes at the end of the text.
+/// Position of the bracket that closes at the end of the text.
 fn matching_open(text: &[u8]) -> Option<usize> {
     let mut depth = 0;
     text.iter().rposition(|octet| {
@@ -601,7 +601,7 @@ fn read_option(item: &[u8]) -> Option<PrintedOption> {
     Some(PrintedOption::Octets(octets))
 }
 
-/// Returns an option of `kind` with hexadecimal digits as data.
+/// An option of `kind` with hexadecimal digits as data.
 fn with_data(kind: u8, digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     if pairs.len() > 38 || !rest.is_empty() {

@@ -98,7 +98,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// Returns the next packet's time in nanoseconds.
+    /// Next packet's time in nanoseconds.
     pub fn next(&mut self, printed: Printed) -> u64 {
         let (Printed::OfDay(nanos) | Printed::Seconds(nanos) | Printed::Dated(nanos)) = printed;
         if self.are_deltas {
@@ -117,7 +117,7 @@ impl Calendar {
         self.day * DAY + nanos
     }
 
-    /// Returns whether the times from a text's first are each since the previous one.
+    /// Whether the times from a text's first are each since the previous one.
     pub fn look_like_deltas(times: &[Printed]) -> bool {
         let nanos = times.iter().map(|time| match time {
             Printed::OfDay(nanos) => Some(*nanos),

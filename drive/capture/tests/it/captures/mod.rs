@@ -36,7 +36,7 @@ impl From<Record<'_>> for Owned {
     }
 }
 
-/// Returns every record of a capture, and the notes.
+/// Every record of a capture, and the notes.
 pub fn read_all(mut reader: CaptureReader) -> (Vec<Owned>, Notes) {
     let mut all = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
@@ -121,7 +121,7 @@ impl Writer {
         words.iter().flat_map(|word| self.u32(*word)).collect()
     }
 
-    /// Returns the header of a pcap file.
+    /// Header of a pcap file.
     pub fn pcap_header(self, magic: u32, snap_len: u32, link: u32) -> Vec<u8> {
         let mut octets = self.u32(magic).to_vec();
         octets.extend(self.u16(2));
@@ -130,14 +130,14 @@ impl Writer {
         octets
     }
 
-    /// Returns a record of a pcap file.
+    /// A record of a pcap file.
     pub fn pcap_record(self, second: u32, fraction: u32, octets: &[u8], wire: u32) -> Vec<u8> {
         let mut record = self.words(&[second, fraction, octets.len() as u32, wire]);
         record.extend(octets);
         record
     }
 
-    /// Returns a block of a pcapng file.
+    /// A block of a pcapng file.
     pub fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
         let padded = body.len().next_multiple_of(4);
         let total = padded as u32 + 12;
@@ -148,7 +148,7 @@ impl Writer {
         block
     }
 
-    /// Returns a section header block.
+    /// A section header block.
     pub fn section(self) -> Vec<u8> {
         let mut body = self.u32(0x1a2b_3c4d).to_vec();
         body.extend(self.u16(1));
@@ -157,7 +157,7 @@ impl Writer {
         self.block(0x0a0d_0d0a, &body)
     }
 
-    /// Returns an option.
+    /// An option.
     pub fn option(self, code: u16, value: &[u8]) -> Vec<u8> {
         let mut octets = self.u16(code).to_vec();
         octets.extend(self.u16(value.len() as u16));
@@ -166,7 +166,7 @@ impl Writer {
         octets
     }
 
-    /// Returns an interface description block.
+    /// An interface description block.
     pub fn interface(self, link: u16, snap_len: u32, options: &[u8]) -> Vec<u8> {
         let mut body = self.u16(link).to_vec();
         body.extend([0, 0]);
@@ -175,7 +175,7 @@ impl Writer {
         self.block(1, &body)
     }
 
-    /// Returns an enhanced packet block.
+    /// An enhanced packet block.
     pub fn enhanced(
         self,
         interface: u32,
@@ -194,7 +194,7 @@ impl Writer {
     }
 }
 
-/// Returns bytes that match no header.
+/// Bytes that match no header.
 pub fn packet(number: u32, len: usize) -> Vec<u8> {
     (0..len as u32)
         .map(|at| 0x80 | (at.wrapping_mul(31) ^ number.wrapping_mul(97)) as u8)
