@@ -365,7 +365,7 @@ fn prose_without_packets_is_an_empty_capture() {
     assert!(packets.is_empty() && notes.iter().all(|note| note.kind == NoteKind::NotRead));
 }
 
-/// Returns the sources of the project's experiments, kept next to a checkout.
+/// Sources of the project's experiments, kept next to a checkout.
 fn source(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
     let folder = std::env::var_os("GIGATCP_SEEDS").map_or(beside, PathBuf::from);

@@ -65,8 +65,8 @@ fn segments(mut reader: CaptureReader) -> Vec<String> {
     segments
 }
 
-/// Returns the packets of the connection, once behind each of these link layers. It is one section
-/// with an interface for each.
+/// Packets of the connection, once behind each of these link layers. It is one section with an
+/// interface for each.
 fn behind_each(writer: Writer, layers: &[(u16, Vec<u8>)], is_v6: bool) -> Vec<u8> {
     let mut octets = writer.section();
     for (link, _) in layers {

@@ -50,7 +50,7 @@ fn ether(is_v6: bool) -> [u8; 2] {
     if is_v6 { [0x86, 0xdd] } else { [8, 0] }
 }
 
-/// Returns a UDP header in IPv4; the first two bytes of `front` are the port.
+/// A UDP header in IPv4; the first two bytes of `front` are the port.
 fn in_udp(front: &[u8], len: usize) -> Vec<u8> {
     let mut headers = front.to_vec();
     if headers[..2] == 2152_u16.to_be_bytes() {
@@ -103,7 +103,7 @@ fn tunnels_in_udp_read_as_tshark_reads_them() {
     }
 }
 
-/// Returns an IPv4 header; the first byte of `front` is the protocol.
+/// An IPv4 header; the first byte of `front` is the protocol.
 fn in_ip(front: &[u8], len: usize) -> Vec<u8> {
     let total = 20 + front.len() - 1 + len;
     [&v4_header(front[0], total), &front[1..]].concat()

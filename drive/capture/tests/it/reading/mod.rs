@@ -57,7 +57,7 @@ pub fn theirs(path: &Path) -> Option<Vec<String>> {
     Some(said.lines().map(String::from).collect())
 }
 
-/// Returns the packet list that tshark prints; `None` without tshark.
+/// Packet list that tshark prints; `None` without tshark.
 pub fn list(path: &Path, options: &[&str]) -> Option<String> {
     let mut command = Command::new(find_tshark()?);
     command.arg("-n").arg("-r").arg(path).args(options);
@@ -147,7 +147,7 @@ pub fn without_outer_ip(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().map(short).collect()
 }
 
-/// Returns the connection, whole or cut, as bare IP packets.
+/// Connection, whole or cut, as bare IP packets.
 pub fn connection(is_v6: bool, is_whole: bool) -> Vec<u8> {
     let mut interface = Interface::new("sender");
     if is_whole {
@@ -162,7 +162,7 @@ pub fn connection(is_v6: bool, is_whole: bool) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Returns an IPv4 header of that protocol and total length.
+/// An IPv4 header of that protocol and total length.
 pub fn v4_header(protocol: u8, total: usize) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 0, 0, 9, 0, 0, 64, protocol, 0, 0];
     header[2..4].copy_from_slice(&(total as u16).to_be_bytes());
