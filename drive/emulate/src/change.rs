@@ -90,7 +90,7 @@ impl Changes {
             .map_err(OrderError::Hop)
     }
 
-    /// Returns the next request, if any.
+    /// Next request, if any.
     pub(crate) fn take(&self) -> Option<Order> {
         if !self.is_ordered.load(Ordering::Acquire) {
             return None;
@@ -106,7 +106,6 @@ impl Changes {
         locked(&self.done).extend_from_slice(changed);
     }
 
-    /// Returns all changes so far.
     pub(crate) fn so_far(&self) -> Vec<Changed> {
         locked(&self.done).clone()
     }
@@ -131,7 +130,7 @@ pub(crate) struct Scheduled {
 }
 
 impl Scheduled {
-    /// Returns the schedules of a hop at the start of the path.
+    /// Schedules of a hop at the start of the path.
     pub(crate) fn new(from: Side, config: &HopConfig) -> Self {
         Self {
             from,
@@ -156,7 +155,7 @@ impl Scheduled {
         self.config = config.clone();
     }
 
-    /// Returns the steps of its schedules after `before` and no later than `now`.
+    /// Steps of its schedules after `before` and no later than `now`.
     pub(crate) fn steps(&mut self, before: Instant, now: Instant) -> Vec<Changed> {
         let mut steps: Vec<(Instant, &'static str, String)> = Vec::new();
         let span = |start: Instant| {
@@ -197,7 +196,7 @@ impl Scheduled {
     }
 }
 
-/// Returns the rate as text; empty without a rate.
+/// Rate as text; empty without a rate.
 fn rate_of(config: &HopConfig) -> String {
     config
         .rate

@@ -41,7 +41,7 @@ pub(crate) struct Contention {
 }
 
 impl Contention {
-    /// Returns the time of each sleep of the path; zero without competition.
+    /// Time of each sleep of the path; zero without competition.
     pub(crate) const fn grain(&self) -> Duration {
         self.grain
     }

@@ -77,13 +77,13 @@ impl HopCounters {
 }
 
 impl Direction {
-    /// Returns the packets that arrived at its first hop.
+    /// Packets that arrived at its first hop.
     pub fn arrived(&self) -> Tally {
         let first = self.hops.first();
         first.map_or(Tally::default(), |hop| hop.counters.arrived)
     }
 
-    /// Returns the packets that left its last hop.
+    /// Packets that left its last hop.
     pub fn delivered(&self) -> Tally {
         let last = self.hops.last();
         last.map_or(Tally::default(), |hop| hop.counters.delivered)
@@ -93,33 +93,33 @@ impl Direction {
         self.hops.iter().map(|hop| of(&hop.counters)).sum()
     }
 
-    /// Returns the wire packets dropped at any hop.
+    /// Wire packets dropped at any hop.
     pub fn dropped(&self) -> u64 {
         self.sum(|counters| counters.drops.total().packets)
     }
 
-    /// Returns the wire packets duplicated at any hop.
+    /// Wire packets duplicated at any hop.
     pub fn duplicated(&self) -> u64 {
         self.sum(|counters| counters.duplicated.packets)
     }
 
-    /// Returns the wire packets that fragmentation has added at any hop.
+    /// Wire packets that fragmentation has added at any hop.
     pub fn fragmented(&self) -> u64 {
         self.sum(|counters| counters.fragmented.packets)
     }
 
-    /// Returns the wire packets inside.
+    /// Wire packets inside.
     pub fn inside(&self) -> u64 {
         self.sum(|counters| counters.inside.packets)
     }
 
-    /// Returns the wire packets that entered behind its first hop, as errors to a sender.
+    /// Wire packets that entered behind its first hop, as errors to a sender.
     pub fn answers(&self) -> u64 {
         let behind = self.hops.iter().skip(1);
         behind.map(|hop| hop.answers.packets).sum()
     }
 
-    /// Returns whether the counts of wire packets add up.
+    /// Whether the counts of wire packets add up.
     pub fn is_conserved(&self) -> bool {
         self.arrived().packets + self.answers() + self.duplicated() + self.fragmented()
             == self.delivered().packets + self.dropped() + self.inside()

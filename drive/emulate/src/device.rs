@@ -57,8 +57,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// Returns an end of the path over a TUN device, with `memory` bytes for packets. Without
-    /// offloads, packets are written in batches.
+    /// An end of the path over a TUN device, with `memory` bytes for packets. Without offloads,
+    /// packets are written in batches.
     pub fn on_tun(tun: OwnedFd, offloads: bool, memory: usize) -> Self {
         let writer = if offloads {
             BatchWriter::one_by_one()
@@ -68,7 +68,7 @@ impl Device {
         Self::of(tun, memory, writer)
     }
 
-    /// Returns one end of a wire without a kernel ([`gigatcp_linux::packets::pair`]).
+    /// One end of a wire without a kernel ([`gigatcp_linux::packets::pair`]).
     pub fn on_wire(end: OwnedFd, memory: usize) -> Self {
         Self::of(end, memory, BatchWriter::one_by_one())
     }
@@ -84,7 +84,7 @@ impl Device {
         }
     }
 
-    /// Returns the counters.
+    /// Counters.
     pub fn counters(&self) -> DeviceCounters {
         DeviceCounters {
             writes: self.written.taken,
@@ -95,12 +95,12 @@ impl Device {
         }
     }
 
-    /// Returns whether there is memory for a packet.
+    /// Whether there is memory for a packet.
     pub fn has_room(&mut self) -> bool {
         self.slabs.room().is_some()
     }
 
-    /// Returns the bytes of memory for packets read.
+    /// Bytes of memory for packets read.
     pub const fn memory(&self) -> usize {
         self.slabs.allocated()
     }
@@ -131,7 +131,7 @@ impl Device {
         }
     }
 
-    /// Returns the best number of packets for one call of [`Device::write`].
+    /// Best number of packets for one call of [`Device::write`].
     pub const fn batch(&self) -> usize {
         if self.writer.is_batching() { BATCH } else { 1 }
     }

@@ -45,7 +45,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Returns the addresses of `side`.
+    /// Addresses of `side`.
     pub const fn of(side: Side) -> Self {
         let host = match side {
             Side::Client => 1,
@@ -87,7 +87,7 @@ pub struct EmulatorConfig {
 }
 
 impl Default for EmulatorConfig {
-    /// Returns a path without delay.
+    /// A path without delay.
     fn default() -> Self {
         Self {
             forward: Vec::new(),
@@ -223,22 +223,22 @@ impl Emulator {
         })
     }
 
-    /// Returns when the path began, by the machine's monotonic clock.
+    /// When the path began, by the machine's monotonic clock.
     pub const fn began(&self) -> Instant {
         self.began
     }
 
-    /// Returns the other end of the wire of a side, once, if it has one. Closing it stops the path.
+    /// Other end of the wire of a side, once, if it has one. Closing it stops the path.
     pub fn take_wire(&mut self, side: Side) -> Option<OwnedFd> {
         self.wires[side.index()].take()
     }
 
-    /// Returns the namespace of an end.
+    /// Namespace of an end.
     pub fn namespace(&self, side: Side) -> &Namespace {
         &self.namespaces[side.index()]
     }
 
-    /// Returns the counters, at most a twentieth of a second old.
+    /// Counters, at most a twentieth of a second old.
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = self.shared.snapshot.lock();
         snapshot.unwrap_or_else(PoisonError::into_inner).clone()
@@ -258,26 +258,26 @@ impl Emulator {
         self.shared.changes.order(hops, || event_fd.wake())
     }
 
-    /// Returns all changes so far, requested or scheduled.
+    /// All changes so far, requested or scheduled.
     pub fn changed(&self) -> Vec<Changed> {
         self.shared.changes.so_far()
     }
 
-    /// Returns whether packets are still being carried.
+    /// Whether packets are still being carried.
     pub fn is_running(&self) -> bool {
         self.thread
             .as_ref()
             .is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Returns the packets that the device of an end has dropped. The path did not read them in
-    /// time: the machine was too slow, or memory was full.
+    /// Packets that the device of an end has dropped. The path did not read them in time: the
+    /// machine was too slow, or memory was full.
     pub fn dropped_by_device(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, SENT_AND_DROPPED)
     }
 
-    /// Returns the packets that the kernel of an end has dropped on arrival. It rejected them, or
-    /// its CPUs had no time for them.
+    /// Packets that the kernel of an end has dropped on arrival. It rejected them, or its CPUs had
+    /// no time for them.
     pub fn dropped_by_kernel(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, RECEIVED_AND_DROPPED)
     }
@@ -318,7 +318,7 @@ impl Drop for Emulator {
     }
 }
 
-/// Returns the path as a network. At one instant departures come before arrivals.
+/// Path as a network. At one instant departures come before arrivals.
 fn network(config: &EmulatorConfig) -> NetworkConfig {
     let [forward, reverse] = [&config.forward, &config.reverse].map(|hops| {
         let together = hops.iter().cloned().map(|hop| HopConfig {
@@ -338,8 +338,8 @@ fn network(config: &EmulatorConfig) -> NetworkConfig {
     NetworkConfig::path(forward, reverse).last_link_first()
 }
 
-/// Returns the time before each delivery at which polling begins. It is zero on a single CPU shared
-/// with other work. A CPU isolated for the path is not among those available to the caller.
+/// Time before each delivery at which polling begins. It is zero on a single CPU shared with other
+/// work. A CPU isolated for the path is not among those available to the caller.
 fn early(own: Option<usize>) -> Duration {
     let others = thread::available_parallelism().map_or(1, usize::from);
     match (own, others) {
@@ -399,7 +399,7 @@ fn set_control(side: Side, control: &str) -> Result<(), SetupError> {
 const RECEIVED_AND_DROPPED: usize = 3;
 const SENT_AND_DROPPED: usize = 11;
 
-/// Returns a count of the device in the kernel's table.
+/// A count of the device in the kernel's table.
 fn count_in(table: &str, column: usize) -> Option<u64> {
     let line = table.lines().find_map(|line| {
         let (name, numbers) = line.split_once(':')?;

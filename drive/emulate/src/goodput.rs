@@ -52,7 +52,6 @@ struct Observer {
 }
 
 impl Observer {
-    /// New bytes of a packet.
     fn new_bytes(&mut self, packet: &Packet) -> u64 {
         match segment(packet) {
             Some(Segment {

@@ -29,8 +29,8 @@ const URGENT: usize = 18;
 /// UDP, whose checksum of zero means no checksum.
 const UDP: u8 = 17;
 
-/// Returns the bytes of `packet` for a device. They are a [`VirtioHeader`] and the headers, which
-/// are rebuilt in `scratch` if they changed, then the payload.
+/// Bytes of `packet` for a device. They are a [`VirtioHeader`] and the headers, which are rebuilt
+/// in `scratch` if they changed, then the payload.
 pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [u8]; 2] {
     if packet.is_untouched() {
         return [packet.as_read(), &[]];
@@ -86,7 +86,7 @@ fn write_corrupted(one: &Packet, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the header before the packet as it was read.
+/// Header before the packet as it was read.
 fn header_as_read(packet: &Packet) -> VirtioHeader {
     let header = packet.as_read().first_chunk::<HEADER_LEN>();
     // It was decoded before, so it exists and is valid.
@@ -95,7 +95,7 @@ fn header_as_read(packet: &Packet) -> VirtioHeader {
         .unwrap_or_default()
 }
 
-/// Returns the header before the packet as it is now.
+/// Header before the packet as it is now.
 fn device_header(packet: &Packet) -> VirtioHeader {
     let mut header = header_as_read(packet);
     if packet.is_corrupted {
@@ -185,8 +185,8 @@ fn cut_tcp(packet: &Packet, tcp: &mut [u8]) {
     tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Returns the sum of a pseudo header with another length. This is RFC 1624, equation 3, without
-/// its outer complements: the field holds the sum itself.
+/// Sum of a pseudo header with another length. This is RFC 1624, equation 3, without its outer
+/// complements: the field holds the sum itself.
 fn with_length(sum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(sum) + u32::from(!old) + u32::from(new);
     let sum = (sum & 0xffff) + (sum >> 16);

@@ -25,7 +25,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Returns an empty outbox for `most` packets.
+    /// An empty outbox for `most` packets.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -44,7 +44,7 @@ impl Outbox {
         self.due.push(due);
     }
 
-    /// Returns whether the packets must be written now.
+    /// Whether the packets must be written now.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.packets.len() >= self.most
             || (!self.packets.is_empty() && now.saturating_since(self.since) >= LONGEST)
@@ -54,7 +54,7 @@ impl Outbox {
         self.packets.is_empty()
     }
 
-    /// Returns the waiting packets and their due times.
+    /// Waiting packets and their due times.
     pub(crate) fn packets(&self) -> (&[Packet], &[Instant]) {
         (&self.packets, &self.due)
     }

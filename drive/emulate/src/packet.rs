@@ -100,7 +100,7 @@ impl Packet {
         })
     }
 
-    /// Returns whether it is unchanged since it was read.
+    /// Whether it is unchanged since it was read.
     pub(crate) fn is_untouched(&self) -> bool {
         self.count == self.shape.total
             && self.ecn == EcnChange::None
@@ -108,27 +108,27 @@ impl Packet {
             && !self.is_fragments
     }
 
-    /// Returns the bytes from the device: header for offloads, and packet.
+    /// Bytes from the device: header for offloads, and packet.
     pub(crate) fn as_read(&self) -> &[u8] {
         &self.octets
     }
 
-    /// Returns the bytes from the IP header on, as read.
+    /// Bytes from the IP header on, as read.
     pub(crate) fn ip_octets(&self) -> &[u8] {
         &self.octets[HEADER_LEN..]
     }
 
-    /// Returns whether the range includes the last wire packet of the whole.
+    /// Whether the range includes the last wire packet of the whole.
     pub(crate) const fn has_last(&self) -> bool {
         self.first + self.count == self.shape.total
     }
 
-    /// Returns where its payload begins in the payload of the whole.
+    /// Where its payload begins in the payload of the whole.
     pub(crate) fn payload_start(&self) -> usize {
         usize::from(self.first) * usize::from(self.shape.segment_size)
     }
 
-    /// Returns its payload: the bytes after the headers that change.
+    /// Its payload: the bytes after the headers that change.
     pub(crate) fn payload(&self) -> &[u8] {
         let all = &self.ip_octets()[usize::from(self.shape.headers)..];
         if self.count == self.shape.total {
@@ -143,7 +143,7 @@ impl Packet {
         &all[self.payload_start()..end]
     }
 
-    /// Returns one of its wire packets as a separate packet.
+    /// One of its wire packets as a separate packet.
     ///
     /// # Panics
     /// If `index` is not below the number of wire packets.
@@ -156,7 +156,7 @@ impl Packet {
         }
     }
 
-    /// Returns the ECN field as it was read.
+    /// ECN field as it was read.
     fn read_ecn(&self) -> Ecn {
         let octets = self.ip_octets();
         Ecn::from_bits(if self.shape.is_v6 {
@@ -167,7 +167,7 @@ impl Packet {
     }
 }
 
-/// Returns the layout of the packet; `None` if its headers contradict each other.
+/// Layout of the packet; `None` if its headers contradict each other.
 fn shape(header: &VirtioHeader, packet: &[u8]) -> Option<Shape> {
     let is_v6 = match packet.first()? >> 4 {
         4 => false,
@@ -218,9 +218,9 @@ fn shape(header: &VirtioHeader, packet: &[u8]) -> Option<Shape> {
     })
 }
 
-/// Returns a hash of the packet's five-tuple (RFC 6146 section 2). It is FNV-1a over addresses,
-/// protocol and ports. Fragments, only the first of which has ports, use addresses only, as do
-/// packets with extension headers (IPv6).
+/// A hash of the packet's five-tuple (RFC 6146 section 2). It is FNV-1a over addresses, protocol
+/// and ports. Fragments, only the first of which has ports, use addresses only, as do packets with
+/// extension headers (IPv6).
 fn flow_of(octets: &[u8], is_v6: bool) -> u32 {
     let (addresses, protocol, transport) = if is_v6 {
         (octets.get(8..40), octets.get(6), IPV6_HEADER_LEN)
@@ -235,7 +235,7 @@ fn flow_of(octets: &[u8], is_v6: bool) -> u32 {
     hash_of(parts.into_iter().flatten().flatten())
 }
 
-/// Returns hashes of source and destination.
+/// Hashes of source and destination.
 fn hosts_of(octets: &[u8], is_v6: bool) -> [u16; 2] {
     let sides = if is_v6 {
         [octets.get(8..24), octets.get(24..40)]
@@ -340,13 +340,13 @@ impl Parcel for Packet {
         self.count += next.count;
     }
 
-    /// Returns a hash of addresses, protocol and ports.
+    /// A hash of addresses, protocol and ports.
     #[inline]
     fn flow(&self) -> u32 {
         flow_of(self.ip_octets(), self.shape.is_v6)
     }
 
-    /// Returns hashes of source and destination address.
+    /// Hashes of source and destination address.
     #[inline]
     fn hosts(&self) -> [u16; 2] {
         hosts_of(self.ip_octets(), self.shape.is_v6)

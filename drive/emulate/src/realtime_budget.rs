@@ -42,7 +42,7 @@ pub(crate) struct RealtimeBudget {
 }
 
 impl RealtimeBudget {
-    /// Returns an account without debt.
+    /// An account without debt.
     pub(crate) const fn new() -> Self {
         Self {
             owed: 0,
@@ -71,17 +71,17 @@ impl RealtimeBudget {
         self.waking = (self.waking + WAKING_STEP).min(WAKING_MOST);
     }
 
-    /// Returns the length of a sleep made for ordinary threads.
+    /// Length of a sleep made for ordinary threads.
     pub(crate) fn pause(&self) -> Duration {
         self.waking + PAUSE
     }
 
-    /// Returns whether any time is owed.
+    /// Whether any time is owed.
     pub(crate) const fn is_owing(&self) -> bool {
         self.owed > 0
     }
 
-    /// Returns whether a sleep for ordinary threads is due.
+    /// Whether a sleep for ordinary threads is due.
     pub(crate) const fn is_due(&self) -> bool {
         self.owed >= MOST_OWED
     }

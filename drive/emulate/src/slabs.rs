@@ -46,12 +46,12 @@ impl Slabs {
         }
     }
 
-    /// Returns the bytes in slabs.
+    /// Bytes in slabs.
     pub const fn allocated(&self) -> usize {
         self.allocated * SLAB
     }
 
-    /// Returns room for a packet; `None` at the limit.
+    /// Room for a packet; `None` at the limit.
     pub fn room(&mut self) -> Option<&mut BytesMut> {
         self.current.clear();
         if self.current.capacity() < LONGEST && !self.current.try_reclaim(LONGEST) {
@@ -74,7 +74,7 @@ impl Slabs {
         Some(())
     }
 
-    /// Returns a slab without packets among the oldest.
+    /// A slab without packets among the oldest.
     fn free(&mut self) -> Option<BytesMut> {
         let asked = self.used.len().min(ASKED);
         let mut oldest = self.used.iter_mut().take(asked);

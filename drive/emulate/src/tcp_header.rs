@@ -17,7 +17,7 @@ const DATA_OFFSET: usize = 12;
 const FLAGS: usize = 13;
 const CHECKSUM: usize = 16;
 
-/// Returns offset and length of the TCP header of an unfragmented packet. `None` if there is none.
+/// Offset and length of the TCP header of an unfragmented packet. `None` if there is none.
 pub(crate) fn place(packet: &[u8]) -> Option<(usize, usize)> {
     let is_v4 = packet.first()? >> 4 == 4;
     let transport = match is_v4 {
@@ -33,9 +33,9 @@ pub(crate) fn place(packet: &[u8]) -> Option<(usize, usize)> {
     (is_sound && protocol == TCP_PROTOCOL && !is_fragment).then_some((ip.len(), len))
 }
 
-/// Returns the packet as changed by a middlebox, if it changes. Options are replaced by NOPs, so
-/// lengths stay. A complete checksum (`is_summed`) is updated incrementally (RFC 1624 equation 3),
-/// so a wrong one stays wrong; the sum of a pseudo header covers no changed field.
+/// Packet as changed by a middlebox, if it changes. Options are replaced by NOPs, so lengths stay.
+/// A complete checksum (`is_summed`) is updated incrementally (RFC 1624 equation 3), so a wrong one
+/// stays wrong; the sum of a pseudo header covers no changed field.
 pub(crate) fn rewrite(packet: &[u8], middlebox: &Middlebox, is_summed: bool) -> Option<Vec<u8>> {
     let (transport, len) = place(packet)?;
     if packet[transport + FLAGS] & Flags::SYN.bits() as u8 == 0 {
@@ -88,7 +88,7 @@ fn rewrite_options(options: &mut [u8], middlebox: &Middlebox) {
     }
 }
 
-/// Returns the checksum `sum` updated for a changed header with an even number of bytes.
+/// Checksum `sum` updated for a changed header with an even number of bytes.
 fn updated(sum: u16, before: &[u8], after: &[u8]) -> u16 {
     let pairs = before.chunks_exact(2).zip(after.chunks_exact(2));
     let mut new = u64::from(!sum);
@@ -101,7 +101,7 @@ fn updated(sum: u16, before: &[u8], after: &[u8]) -> u16 {
     !(new as u16)
 }
 
-/// Returns the fields that an ACK filter needs, for a packet that is not ECN-capable.
+/// Fields that an ACK filter needs, for a packet that is not ECN-capable.
 pub(crate) fn pure_ack(packet: &[u8], is_v6: bool) -> Option<PureAck> {
     let (transport, len) = place(packet)?;
     let (ip, tcp) = packet.split_at(transport);
@@ -124,8 +124,7 @@ pub(crate) fn pure_ack(packet: &[u8], is_v6: bool) -> Option<PureAck> {
     })
 }
 
-/// Returns the edges of the SACK blocks in `options`. `None` if there are options unknown to an ACK
-/// filter.
+/// Edges of the SACK blocks in `options`. `None` if there are options unknown to an ACK filter.
 fn sack_edges(options: &[u8]) -> Option<[u32; 8]> {
     let mut edges = [0; 8];
     for option in Walk::new(options) {

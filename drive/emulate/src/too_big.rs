@@ -22,9 +22,8 @@ const QUOTED: usize = 64;
 const LONGEST_V6: usize = 1280;
 const HEADER_LEN: usize = gigatcp_linux::virtio::HEADER_LEN;
 
-/// Returns the error to the sender of `packet`, too large for an MTU of `mtu`. It is encoded for a
-/// device, with the header before it. Its source is the router's address in `routers`, IPv4's and
-/// IPv6's.
+/// Error to the sender of `packet`, too large for an MTU of `mtu`. It is encoded for a device, with
+/// the header before it. Its source is the router's address in `routers`, IPv4's and IPv6's.
 pub fn too_big(packet: &Packet, mtu: u16, routers: &Routers) -> Option<Vec<u8>> {
     let octets = packet.ip_octets();
     if packet.shape.is_v6 {

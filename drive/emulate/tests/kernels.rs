@@ -132,7 +132,7 @@ fn a_ping_sees_the_round_trip_time_of_the_path() {
     settle(emulator);
 }
 
-/// Returns a path with all impairments of a hop.
+/// A path with all impairments of a hop.
 fn bad_path() -> EmulatorConfig {
     let bottleneck = HopConfig {
         rate: Some(Rate::from_bps(400_000_000)),
@@ -192,8 +192,8 @@ fn every_octet_arrives_through_loss_reordering_and_duplicates() {
     }
 }
 
-/// Returns TCP segments that the kernel of an end dropped for a wrong checksum. RFC 4022 counts
-/// them in `tcpInErrs`; Linux has a separate count.
+/// TCP segments that the kernel of an end dropped for a wrong checksum. RFC 4022 counts them in
+/// `tcpInErrs`; Linux has a separate count.
 fn checksum_errors(emulator: &Emulator, side: Side) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
     let text = emulator.namespace(side).run(read).unwrap();
@@ -359,7 +359,7 @@ fn congestion_marks_reach_the_receiver_in_place_of_drops() {
     );
 }
 
-/// Returns `IpExt: InCEPkts` of the kernel's table.
+/// `IpExt: InCEPkts` of the kernel's table.
 fn seen_marked(table: &str) -> Option<u64> {
     let mut lines = table.lines().filter(|line| line.starts_with("IpExt:"));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -369,7 +369,7 @@ fn seen_marked(table: &str) -> Option<u64> {
     values.split_whitespace().nth(at)?.parse().ok()
 }
 
-/// Returns `Ip6InCEPkts` of the kernel's table.
+/// `Ip6InCEPkts` of the kernel's table.
 fn seen_marked_v6(table: &str) -> Option<u64> {
     let mut lines = table.lines().map(str::split_whitespace);
     let mut line = lines.find(|line| line.clone().next() == Some("Ip6InCEPkts"))?;

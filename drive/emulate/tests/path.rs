@@ -11,7 +11,7 @@ use gigatcp_path::{
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::prelude::*;
 
-/// Returns three hops that queue, delay, lose, reorder and duplicate.
+/// Three hops that queue, delay, lose, reorder and duplicate.
 fn hops(release: Release) -> [HopConfig; 3] {
     let chance = |p| Probability::try_new(p).unwrap();
     let first = HopConfig {

@@ -65,7 +65,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// Returns the gaps between readings of the clock on a CPU.
+/// Gaps between readings of the clock on a CPU.
 fn watch(processor: usize) -> std::io::Result<[Gaps; FROM.len()]> {
     process::pin_to_processor(processor)?;
     // Best effort: without the privilege, other threads count as well.

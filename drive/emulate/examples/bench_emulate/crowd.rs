@@ -102,7 +102,7 @@ fn crowd(paths: usize, window: StdDuration) -> Result<(), Any> {
     Ok(())
 }
 
-/// Returns the deviation of a path from its rate, in percent.
+/// Deviation of a path from its rate, in percent.
 fn error((before, after): (&Snapshot, &Snapshot)) -> f64 {
     let bytes = |shot: &Snapshot| shot.directions[0].delivered().bytes.as_u64();
     let bits = (bytes(after) - bytes(before)) as f64 * 8.0;

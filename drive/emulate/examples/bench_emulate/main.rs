@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns minimum, median and maximum.
+/// Minimum, median and maximum.
 pub fn spread(values: &[f64]) -> [f64; 3] {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

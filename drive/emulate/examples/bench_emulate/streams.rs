@@ -108,8 +108,8 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// Returns the goodput in Gbit/s, and bytes carried per second of path CPU time. The second value
-/// excludes other work of the machine.
+/// Goodput in Gbit/s, and bytes carried per second of path CPU time. The second value excludes
+/// other work of the machine.
 fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
     if case.is_pair {
         let ends = [Namespace::new()?, Namespace::new()?];
@@ -239,7 +239,7 @@ fn read_until(
     }
 }
 
-/// Returns an error unless the flow is over.
+/// An error unless the flow is over.
 fn tolerate(error: std::io::Error, is_over: &AtomicBool) -> Result<(), Any> {
     if is_over.load(Ordering::Relaxed) {
         Ok(())

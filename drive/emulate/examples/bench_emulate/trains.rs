@@ -263,7 +263,7 @@ fn pass(
     Ok((passages, snapshot))
 }
 
-/// Returns seconds since `zero`, by the clock of packet timestamps.
+/// Seconds since `zero`, by the clock of packet timestamps.
 fn seconds_since(zero: i64) -> f64 {
     (clock::realtime() - zero) as f64 / 1e9
 }

@@ -43,7 +43,7 @@ pub fn make(made: &Made) -> Packet {
     Packet::read(octets(made).into()).unwrap()
 }
 
-/// Returns header for offloads and packet.
+/// Header for offloads and packet.
 pub fn octets(made: &Made) -> Vec<u8> {
     let ip_len = if made.is_v6 {
         40 + 8 * made.extension_words
@@ -108,7 +108,7 @@ pub fn octets(made: &Made) -> Vec<u8> {
     [out, ip, tcp, made.payload()].concat()
 }
 
-/// Returns its wire packets, with checksums.
+/// Its wire packets, with checksums.
 pub fn wire_packets(packet: &Packet) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     wire_octets(packet, &mut Vec::new(), |octets| {
@@ -117,8 +117,8 @@ pub fn wire_packets(packet: &Packet) -> Vec<Vec<u8>> {
     packets
 }
 
-/// Returns whether the TCP checksum field holds the sum of the pseudo header. The sum must be for
-/// the length of the packet.
+/// Whether the TCP checksum field holds the sum of the pseudo header. The sum must be for the
+/// length of the packet.
 pub fn partial_sum_is_right(octets: &[u8]) -> bool {
     let start = usize::from(u16::from_ne_bytes([octets[6], octets[7]]));
     let packet = &octets[10..];

@@ -30,7 +30,7 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "\n{name}: {text}");
 }
 
-/// Returns random bytes from a seed.
+/// Random bytes from a seed.
 pub fn random(seed: u64, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     rand_pcg::Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut octets);
