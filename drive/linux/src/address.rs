@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Returns an IPv4 address and port in the kernel's form.
+/// An IPv4 address and port in the kernel's form.
 pub fn v4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
     libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
@@ -14,14 +14,14 @@ pub fn v4(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
     }
 }
 
-/// Returns an IPv6 address in the kernel's form.
+/// An IPv6 address in the kernel's form.
 pub fn in6(address: Ipv6Addr) -> libc::in6_addr {
     libc::in6_addr {
         s6_addr: address.octets(),
     }
 }
 
-/// Returns an IPv6 address and port in the kernel's form.
+/// An IPv6 address and port in the kernel's form.
 pub fn v6(address: Ipv6Addr, port: u16) -> libc::sockaddr_in6 {
     libc::sockaddr_in6 {
         sin6_family: libc::AF_INET6 as libc::sa_family_t,

@@ -40,7 +40,7 @@ pub struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// Returns a writer with a ring, if one is available.
+    /// A writer with a ring, if one is available.
     pub fn new() -> Self {
         match IoUring::new(MAX_PACKETS as u32) {
             Ok(ring) => Self {
@@ -54,7 +54,7 @@ impl BatchWriter {
         }
     }
 
-    /// Returns a writer that writes packet by packet.
+    /// A writer that writes packet by packet.
     pub fn one_by_one() -> Self {
         Self {
             ring: None,
@@ -64,18 +64,18 @@ impl BatchWriter {
         }
     }
 
-    /// Returns why packets are written one by one although batches were requested. The reason may
-    /// show only at the first packet.
+    /// Why packets are written one by one although batches were requested. The reason may show only
+    /// at the first packet.
     pub fn refusal(&self) -> Option<&io::Error> {
         self.refusal.as_ref()
     }
 
-    /// Returns the number of packets written in batches.
+    /// Number of packets written in batches.
     pub const fn batched(&self) -> u64 {
         self.batched
     }
 
-    /// Returns whether packets are written in batches.
+    /// Whether packets are written in batches.
     pub const fn is_batching(&self) -> bool {
         self.ring.is_some()
     }
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::{device, packets};
 
-    /// Returns packets of different lengths, in two parts each.
+    /// Packets of different lengths, in two parts each.
     fn packets_of(count: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let parts = |n: usize| (vec![n as u8; 20 + n % 7], vec![!(n as u8); n % 1400]);
         (0..count).map(parts).collect()

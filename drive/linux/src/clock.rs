@@ -19,32 +19,32 @@ pub fn nanos(spec: libc::timespec) -> i64 {
     spec.tv_sec * 1_000_000_000 + spec.tv_nsec
 }
 
-/// Returns the monotonic clock in nanoseconds.
+/// Monotonic clock in nanoseconds.
 pub fn monotonic() -> i64 {
     read(ClockId::Monotonic)
 }
 
-/// Returns the time of the kernel's last tick, by the monotonic clock.
+/// Time of the kernel's last tick, by the monotonic clock.
 pub fn last_tick() -> i64 {
     read(ClockId::MonotonicCoarse)
 }
 
-/// Returns the clock of packet timestamps in nanoseconds.
+/// Clock of packet timestamps in nanoseconds.
 pub fn realtime() -> i64 {
     read(ClockId::Realtime)
 }
 
-/// Returns the CPU time of the calling thread in nanoseconds.
+/// CPU time of the calling thread in nanoseconds.
 pub fn thread() -> i64 {
     read(ClockId::ThreadCPUTime)
 }
 
-/// Returns the CPU time of the calling thread: user and system.
+/// CPU time of the calling thread: user and system.
 pub fn thread_split() -> (Duration, Duration) {
     split(libc::RUSAGE_THREAD)
 }
 
-/// Returns the CPU time of all threads of this process: user and system.
+/// CPU time of all threads of this process: user and system.
 pub fn process_split() -> (Duration, Duration) {
     split(libc::RUSAGE_SELF)
 }
@@ -63,7 +63,7 @@ fn split(of: libc::c_int) -> (Duration, Duration) {
     (span(usage.ru_utime), span(usage.ru_stime))
 }
 
-/// Returns the time that the calling thread was runnable but not running, since its start.
+/// Time that the calling thread was runnable but not running, since its start.
 ///
 /// # Errors
 /// If `/proc` is not mounted, or the kernel does not count it (`CONFIG_SCHED_INFO`).
@@ -77,8 +77,8 @@ pub fn thread_waited() -> io::Result<Duration> {
     Ok(Duration::from_nanos(waited))
 }
 
-/// Returns the kernel's tick. The resolution of its coarse clock is one jiffy, and protocol timers
-/// run in jiffies.
+/// Kernel's tick. The resolution of its coarse clock is one jiffy, and protocol timers run in
+/// jiffies.
 pub fn tick() -> Duration {
     let tick = rustix::time::clock_getres(ClockId::MonotonicCoarse);
     Duration::new(tick.tv_sec.unsigned_abs(), tick.tv_nsec as u32)
@@ -121,7 +121,7 @@ pub fn request_realtime(rank: Rank) -> io::Result<()> {
     schedule(libc::SCHED_RR, lowest + i32::from(rank == Rank::Path))
 }
 
-/// Returns the calling thread to ordinary scheduling.
+/// Calling thread to ordinary scheduling.
 pub fn drop_realtime() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }

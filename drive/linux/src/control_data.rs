@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// Returns level, type and data of each control message.
+/// Level, type and data of each control message.
 ///
 /// # Safety
 /// The kernel has filled in the control part of `message`, whose buffer outlives the reference.
@@ -71,7 +71,7 @@ pub(crate) unsafe fn destination(message: &libc::msghdr) -> Option<IpAddr> {
     })
 }
 
-/// Returns the TTL (`IP_TTL`), or hop limit (`IPV6_HOPLIMIT`), with which a packet arrived.
+/// TTL (`IP_TTL`), or hop limit (`IPV6_HOPLIMIT`), with which a packet arrived.
 ///
 /// # Safety
 /// As for [`each`].
@@ -86,7 +86,7 @@ pub(crate) unsafe fn hop_limit(message: &libc::msghdr) -> Option<u8> {
     u8::try_from(i32::from_ne_bytes(*data.first_chunk()?)).ok()
 }
 
-/// Returns the arrival time (`SCM_TIMESTAMPNS`) in nanoseconds of the real-time clock.
+/// Arrival time (`SCM_TIMESTAMPNS`) in nanoseconds of the real-time clock.
 ///
 /// # Safety
 /// As for [`each`].

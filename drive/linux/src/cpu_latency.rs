@@ -38,8 +38,8 @@ impl CpuLatencyRequest {
     }
 }
 
-/// Returns the latency to request, in microseconds, if `driver` controls the idle states. `None` if
-/// the driver does not accept requests.
+/// Latency to request, in microseconds, if `driver` controls the idle states. `None` if the driver
+/// does not accept requests.
 fn longest_wake_up(driver: &str) -> Option<i32> {
     match driver {
         "" | "none" => None,

@@ -85,17 +85,17 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Returns its bytes.
+    /// Its bytes.
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns its datagrams, in the order of arrival.
+    /// Its datagrams, in the order of arrival.
     pub fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
         self.bytes.chunks(self.segment.max(1))
     }
 
-    /// Returns whether the kernel has joined datagrams.
+    /// Whether the kernel has joined datagrams.
     pub fn is_joined(self) -> bool {
         self.bytes.len() > self.segment
     }
@@ -111,7 +111,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Returns the messages, in the order of arrival; `buffer` and `size` are those of [`receive`].
+    /// Messages, in the order of arrival; `buffer` and `size` are those of [`receive`].
     pub fn messages<'a>(
         &'a self,
         buffer: &'a [u8],
@@ -168,7 +168,7 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8], size: usize) -> io::Res
     Ok(received)
 }
 
-/// Returns the socket's drops and the size of joined datagrams from a message's control data.
+/// Socket's drops and the size of joined datagrams from a message's control data.
 fn controls_of(message: &libc::msghdr) -> (Option<u32>, Option<u32>) {
     let (mut drops, mut segment) = (None, None);
     // SAFETY: the kernel has filled in the control part of `message`, which is alive.
@@ -193,7 +193,7 @@ pub fn report_drops(socket: &impl AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the bytes waiting in the socket's send buffer (`SIOCOUTQ`).
+/// Bytes waiting in the socket's send buffer (`SIOCOUTQ`).
 ///
 /// # Errors
 /// The kernel's error.
@@ -239,8 +239,7 @@ mod tests {
         (a, b)
     }
 
-    /// Returns the datagrams of a call, and the number of messages. A datagram is its length and
-    /// first byte.
+    /// Datagrams of a call, and the number of messages. A datagram is its length and first byte.
     fn taken(to: &UdpSocket, size: usize) -> (Vec<(usize, u8)>, usize) {
         let mut buffer = vec![0; MAX_BATCH * size];
         let received = receive(to, &mut buffer, size).unwrap();

@@ -57,14 +57,14 @@ pub fn make_tun(tun: &OwnedFd, name: &str, reception: Reception) -> io::Result<(
     Ok(())
 }
 
-/// Returns a socket for configuring interfaces: any of its family will do.
+/// A socket for configuring interfaces: any of its family will do.
 pub fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
     let family = AddressFamily::from_raw(family as u16);
     let flags = SocketFlags::CLOEXEC;
     Ok(socket_with(family, SocketType::DGRAM, flags, None)?)
 }
 
-/// Returns a request about the interface `name`.
+/// A request about the interface `name`.
 pub(crate) fn request_for(name: &str) -> libc::ifreq {
     // SAFETY: `ifreq` is integers and a union of integers: all zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -82,7 +82,7 @@ fn ask(control: RawFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Re
     Ok(())
 }
 
-/// Returns the number of the interface `name`.
+/// Number of the interface `name`.
 pub fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
     Ok(name_to_index(control, name)?.cast_signed())
 }
@@ -94,7 +94,7 @@ pub fn set_mtu(control: &OwnedFd, name: &str, mtu: u32) -> io::Result<()> {
     ask(control.as_raw_fd(), libc::SIOCSIFMTU, &mut request)
 }
 
-/// Returns the MTU of the interface, in bytes.
+/// MTU of the interface, in bytes.
 pub fn mtu(control: &OwnedFd, name: &str) -> io::Result<u32> {
     let mut request = request_for(name);
     ask(control.as_raw_fd(), libc::SIOCGIFMTU, &mut request)?;
@@ -102,8 +102,7 @@ pub fn mtu(control: &OwnedFd, name: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
 }
 
-/// Returns the address of an Ethernet interface. It is all zero for loopback, which has frames of
-/// this kind.
+/// Address of an Ethernet interface. It is all zero for loopback, which has frames of this kind.
 ///
 /// # Errors
 /// The kernel's error, also for an interface of another kind.

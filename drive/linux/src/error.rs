@@ -40,7 +40,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns the action, to follow "cannot".
+    /// Action, to follow "cannot".
     const fn action(self) -> &'static str {
         match self {
             Self::UserNamespace => {
@@ -75,7 +75,7 @@ pub struct SetupError {
 }
 
 impl SetupError {
-    /// Returns the error that `step` failed with `cause`.
+    /// Error that `step` failed with `cause`.
     pub fn new(step: Step, cause: io::Error) -> Self {
         Self {
             step,
@@ -84,7 +84,7 @@ impl SetupError {
         }
     }
 
-    /// Returns the error with the object at which `step` failed.
+    /// Error with the object at which `step` failed.
     pub fn about(step: Step, what: impl Into<String>, cause: io::Error) -> Self {
         Self {
             what: what.into(),
@@ -92,7 +92,7 @@ impl SetupError {
         }
     }
 
-    /// Returns what is missing and the command that fixes it, if known.
+    /// What is missing and the command that fixes it, if known.
     pub fn hint(&self) -> Option<String> {
         match self.step {
             Step::UserNamespace => Some(userns_check::why(&self.cause)),
@@ -132,8 +132,8 @@ impl SetupError {
         }
     }
 
-    /// Returns whether a privilege or a driver is missing, rather than a fault. A test may then be
-    /// skipped with a message.
+    /// Whether a privilege or a driver is missing, rather than a fault. A test may then be skipped
+    /// with a message.
     pub fn is_missing_privilege(&self) -> bool {
         self.hint().is_some()
     }

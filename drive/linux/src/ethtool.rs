@@ -39,7 +39,7 @@ pub enum Feature {
     Gro = 0x2b,
 }
 
-/// Returns whether a feature of the interface is on.
+/// Whether a feature of the interface is on.
 ///
 /// # Errors
 /// The kernel's error.
@@ -57,7 +57,7 @@ pub struct Rings {
     pub tx: [u32; 2],
 }
 
-/// Returns the sizes of the rings of the interface.
+/// Sizes of the rings of the interface.
 ///
 /// # Errors
 /// The kernel's error.
@@ -83,7 +83,7 @@ pub struct Coalescing {
     pub tx_us: u32,
 }
 
-/// Returns the interrupt coalescing of the interface.
+/// Interrupt coalescing of the interface.
 ///
 /// # Errors
 /// The kernel's error.
@@ -98,7 +98,7 @@ pub fn coalescing(name: &str) -> io::Result<Coalescing> {
     })
 }
 
-/// Returns the speed in Mbit/s and whether the link is full duplex; `None` if unknown.
+/// Speed in Mbit/s and whether the link is full duplex; `None` if unknown.
 ///
 /// # Errors
 /// The kernel's error.
@@ -115,7 +115,7 @@ pub fn link(name: &str) -> io::Result<(Option<u32>, Option<bool>)> {
     Ok((Some(speed).filter(|speed| !UNKNOWN.contains(speed)), duplex))
 }
 
-/// Returns the name of the driver of the interface.
+/// Name of the driver of the interface.
 ///
 /// # Errors
 /// The kernel's error.
@@ -124,7 +124,7 @@ pub fn driver(name: &str) -> io::Result<String> {
     Ok(string(answer.get(4..36).unwrap_or_default()))
 }
 
-/// Returns names and values of the driver's counters.
+/// Names and values of the driver's counters.
 ///
 /// # Errors
 /// The kernel's error.
@@ -152,7 +152,7 @@ fn string(octets: &[u8]) -> String {
     String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
 }
 
-/// Returns the answer to an ethtool command, of at most `length` bytes.
+/// Answer to an ethtool command, of at most `length` bytes.
 fn ask(name: &str, command: u32, arguments: &[u32], length: usize) -> io::Result<Vec<u8>> {
     const SIOCETHTOOL: libc::Ioctl = 0x8946;
     let mut answer = vec![0; length];

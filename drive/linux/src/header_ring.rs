@@ -123,7 +123,7 @@ impl HeaderRing {
         Some(visited)
     }
 
-    /// Returns how many packets found no free frame so far.
+    /// How many packets found no free frame so far.
     ///
     /// # Errors
     /// The kernel's error.

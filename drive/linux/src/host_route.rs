@@ -38,8 +38,7 @@ pub fn set_control(name: &str, to: IpAddr, control: &str) -> io::Result<()> {
     netlink_request::create(libc::RTM_NEWROUTE, &message)
 }
 
-/// Returns the message for a route that makes `to` a local address. The route has a locked
-/// `ssthresh`.
+/// Message for a route that makes `to` a local address. The route has a locked `ssthresh`.
 pub(crate) fn own(loopback: device::Index, to: IpAddr, ssthresh: u32) -> Vec<u8> {
     let mut metrics = Vec::new();
     let locked = 1_u32 << RTAX_SSTHRESH;

@@ -95,7 +95,7 @@ fn give_up_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns number and group of a user.
+/// Number and group of a user.
 fn by_name(name: &str) -> Option<(u32, Option<u32>)> {
     let name = CString::new(name).ok()?;
     look_up(|entry, text, found| {

@@ -61,7 +61,7 @@ mod tests {
     use crate::skip::or_skip;
     use crate::{Namespace, tcp_info};
 
-    /// Returns the initial ssthresh of a connection under `control`.
+    /// Initial ssthresh of a connection under `control`.
     fn first(from: IpAddr, to: IpAddr, control: &str) -> i64 {
         let listener = TcpListener::bind((to, 0)).unwrap();
         let to = listener.local_addr().unwrap();

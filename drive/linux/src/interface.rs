@@ -11,7 +11,7 @@ use crate::{device, host_route, settings};
 /// Bytes of `struct ifinfomsg`.
 const LINK_LENGTH: usize = 16;
 
-/// Returns number and name of each interface.
+/// Number and name of each interface.
 ///
 /// # Errors
 /// The kernel's error.
@@ -63,8 +63,7 @@ pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io:
     netlink_request::create(libc::RTM_NEWADDR, &message)
 }
 
-/// Returns the fixed part of a message about an interface (`struct ifinfomsg`). Index 0 is a new
-/// interface.
+/// Fixed part of a message about an interface (`struct ifinfomsg`). Index 0 is a new interface.
 pub(crate) fn link(index: device::Index) -> Vec<u8> {
     let mut message = vec![0; 4];
     message.extend_from_slice(&index.to_ne_bytes());
@@ -120,7 +119,7 @@ mod tests {
     const NODAD: u8 = 0x02;
     const TENTATIVE: u8 = 0x40;
 
-    /// Returns the flags of `address` in the calling thread's namespace.
+    /// Flags of `address` in the calling thread's namespace.
     fn flags_of(address: Ipv6Addr) -> Option<u8> {
         let all = std::fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap();
         let wanted = format!("{:032x}", address.to_bits());

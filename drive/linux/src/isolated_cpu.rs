@@ -34,7 +34,7 @@ impl IsolatedCpu {
         })
     }
 
-    /// Returns the number of the CPU.
+    /// Number of the CPU.
     pub const fn processor(&self) -> usize {
         self.processor
     }

@@ -23,7 +23,7 @@ const NLM_F_CREATE: u16 = libc::NLM_F_CREATE as u16;
 /// Flags of an attribute's type: nested, byte order.
 const ATTRIBUTE_FLAGS: u16 = 0xc000;
 
-/// Returns the body of each answer of `rtnetlink(7)` to a message of this type.
+/// Body of each answer of `rtnetlink(7)` to a message of this type.
 ///
 /// # Errors
 /// The kernel's error.
@@ -49,7 +49,7 @@ pub fn change(kind: u16, body: &[u8]) -> io::Result<()> {
     ask(None, kind, body, NLM_F_ACK).map(drop)
 }
 
-/// Returns the attributes of the answer of a generic netlink family to one command.
+/// Attributes of the answer of a generic netlink family to one command.
 ///
 /// # Errors
 /// The kernel's error: it has no such family, or no matching object.
@@ -89,7 +89,7 @@ pub fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
     message.resize(message.len().next_multiple_of(4), 0);
 }
 
-/// Returns types and values of the attributes in `bytes`.
+/// Types and values of the attributes in `bytes`.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
@@ -100,18 +100,18 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Returns the value of the attribute of this type.
+/// Value of the attribute of this type.
 pub fn value(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
-/// Returns the 32 bits at `offset`, in the machine's byte order.
+/// 32 bits at `offset`, in the machine's byte order.
 pub fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     let octets = bytes.get(offset..offset + 4)?;
     Some(u32::from_ne_bytes(octets.try_into().ok()?))
 }
 
-/// Returns the 64 bits at `offset`, in the machine's byte order.
+/// 64 bits at `offset`, in the machine's byte order.
 pub fn long(bytes: &[u8], offset: usize) -> Option<u64> {
     let octets = bytes.get(offset..offset + 8)?;
     Some(u64::from_ne_bytes(octets.try_into().ok()?))

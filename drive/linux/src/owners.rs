@@ -15,8 +15,7 @@ pub struct Process {
     pub name: String,
 }
 
-/// Returns the first process that has each socket open, by inode. Processes that may not be read
-/// are left out.
+/// First process that has each socket open, by inode. Processes that may not be read are left out.
 pub fn of_sockets() -> HashMap<u32, Process> {
     let mut owners = HashMap::new();
     let Ok(processes) = fs::read_dir("/proc") else {
@@ -51,7 +50,7 @@ pub fn of_sockets() -> HashMap<u32, Process> {
     owners
 }
 
-/// Returns the inode of a descriptor that is a socket.
+/// Inode of a descriptor that is a socket.
 fn socket(file: &Path) -> Option<u32> {
     let target = fs::read_link(file).ok()?;
     let inode = target.to_str()?.strip_prefix("socket:[")?;

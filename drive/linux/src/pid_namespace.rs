@@ -88,7 +88,7 @@ impl PidNamespace {
     }
 }
 
-/// Returns the error that the thread has ended, which it does only after a panic.
+/// Error that the thread has ended, which it does only after a panic.
 fn gone() -> io::Error {
     io::Error::other("the thread that starts programs is gone")
 }
@@ -138,8 +138,7 @@ fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
     started
 }
 
-/// Returns a descriptor of the process (`pidfd_open(2)`), which stays valid after its number is
-/// reused.
+/// A descriptor of the process (`pidfd_open(2)`), which stays valid after its number is reused.
 fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
     Ok(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?)
 }

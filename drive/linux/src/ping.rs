@@ -76,7 +76,7 @@ impl Pinger {
         Ok(())
     }
 
-    /// Returns the sequence number of the next reply; `None` if none waits.
+    /// Sequence number of the next reply; `None` if none waits.
     ///
     /// # Errors
     /// The kernel's error; an ICMP error of an earlier request is one.

@@ -87,7 +87,7 @@ pub struct EventFd {
 }
 
 impl EventFd {
-    /// Returns an event in the cleared state.
+    /// An event in the cleared state.
     ///
     /// # Errors
     /// If there are no more descriptors.

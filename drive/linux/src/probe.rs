@@ -77,7 +77,7 @@ impl Prober {
         Ok(())
     }
 
-    /// Returns the socket, to wait for.
+    /// Socket, to wait for.
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }
@@ -110,7 +110,7 @@ impl Prober {
         Ok(())
     }
 
-    /// Returns the path MTU of a route as cached by the kernel, in bytes.
+    /// Path MTU of a route as cached by the kernel, in bytes.
     ///
     /// # Errors
     /// The kernel's error.
@@ -127,7 +127,7 @@ impl Prober {
         Ok(number.unsigned_abs())
     }
 
-    /// Returns the next error; `None` if there is none.
+    /// Next error; `None` if there is none.
     ///
     /// # Errors
     /// The kernel's error.
@@ -182,7 +182,7 @@ impl Prober {
     }
 }
 
-/// Returns the kind of an error, by its origin, type and code.
+/// Kind of an error, by its origin, type and code.
 fn kind(error: &libc::sock_extended_err) -> ProbeErrorKind {
     if error.ee_errno == libc::EMSGSIZE as u32 {
         return ProbeErrorKind::TooBig(error.ee_info);

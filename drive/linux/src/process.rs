@@ -112,12 +112,12 @@ pub fn allow_all_descriptors() -> io::Result<u64> {
     Ok(maximum.unwrap_or(u64::MAX))
 }
 
-/// Returns whether the process acts as root, of the machine or of a user namespace.
+/// Whether the process acts as root, of the machine or of a user namespace.
 pub fn is_root() -> bool {
     user() == 0
 }
 
-/// Returns the number of the user that the process acts as.
+/// Number of the user that the process acts as.
 pub fn user() -> u32 {
     geteuid().as_raw()
 }
@@ -170,7 +170,7 @@ pub fn mount_own(file_system: &CStr, at: &CStr) -> io::Result<()> {
     Ok(mount(file_system, at, file_system, flags, None)?)
 }
 
-/// Returns "0 <id> 1": root inside is `id` outside.
+/// "0 <id> 1": root inside is `id` outside.
 fn map_line(id: u32) -> Vec<u8> {
     format!("0 {id} 1\n").into_bytes()
 }
@@ -182,7 +182,7 @@ fn write_whole(path: &CStr, octets: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the kernel's name, as in `Linux 6.18.44`.
+/// Kernel's name, as in `Linux 6.18.44`.
 pub fn kernel_name() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let number = release.trim().split('-').next().unwrap_or_default();

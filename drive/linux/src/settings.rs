@@ -49,7 +49,7 @@ const BASELINE: [(&str, &str); 28] = [
     ("net.ipv4.ip_local_port_range", "32768 60999"),
 ];
 
-/// Returns the path of a setting; `None` unless its name is below `net`.
+/// Path of a setting; `None` unless its name is below `net`.
 fn path(name: &str) -> Option<PathBuf> {
     let words: Vec<&str> = name.split(['.', '/']).collect();
     let is_plain = |word: &&str| {
@@ -66,7 +66,7 @@ fn path(name: &str) -> Option<PathBuf> {
     })
 }
 
-/// Returns the error for a name that is not a network setting.
+/// Error for a name that is not a network setting.
 fn foreign(name: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
@@ -95,7 +95,7 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut file, format!("{value}\n").as_bytes())
 }
 
-/// Returns the names of the settings in the calling thread's namespace, sorted.
+/// Names of the settings in the calling thread's namespace, sorted.
 pub fn names() -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![(PathBuf::from("/proc/sys/net"), "net".to_owned())];

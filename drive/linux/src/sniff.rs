@@ -39,7 +39,7 @@ pub struct Sniffed {
     pub octets: Vec<u8>,
 }
 
-/// Returns the next packet, cut to `most` bytes; `None` if none waits.
+/// Next packet, cut to `most` bytes; `None` if none waits.
 ///
 /// # Errors
 /// The kernel's error.

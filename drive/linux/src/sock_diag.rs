@@ -53,42 +53,42 @@ pub struct Socket<'a> {
 }
 
 impl Socket<'_> {
-    /// Returns the state of the connection, an index of [`STATES`].
+    /// State of the connection, an index of [`STATES`].
     pub fn state(&self) -> u8 {
         self.message[1]
     }
 
-    /// Returns the local address and port.
+    /// Local address and port.
     pub fn local(&self) -> SocketAddr {
         self.address(4, 8)
     }
 
-    /// Returns the address and port of the peer.
+    /// Address and port of the peer.
     pub fn peer(&self) -> SocketAddr {
         self.address(6, 24)
     }
 
-    /// Returns the kernel's cookie of the socket, unique since boot.
+    /// Kernel's cookie of the socket, unique since boot.
     pub fn cookie(&self) -> u64 {
         u64::from(u32_at(self.message, 44)) | u64::from(u32_at(self.message, 48)) << 32
     }
 
-    /// Returns the bytes that arrived and were not read.
+    /// Bytes that arrived and were not read.
     pub fn unread(&self) -> u32 {
         u32_at(self.message, 56)
     }
 
-    /// Returns the bytes written and not acknowledged.
+    /// Bytes written and not acknowledged.
     pub fn unacknowledged(&self) -> u32 {
         u32_at(self.message, 60)
     }
 
-    /// Returns the user that created it.
+    /// User that created it.
     pub fn user(&self) -> u32 {
         u32_at(self.message, 64)
     }
 
-    /// Returns the inode of its file; 0 if no process has it open.
+    /// Inode of its file; 0 if no process has it open.
     pub fn inode(&self) -> u32 {
         u32_at(self.message, 68)
     }
@@ -117,7 +117,7 @@ pub struct Identity {
 }
 
 impl Socket<'_> {
-    /// Returns the key for requesting it again.
+    /// Key for requesting it again.
     pub fn identity(&self) -> Identity {
         let mut id = [0; 48];
         id.copy_from_slice(&self.message[4..52]);

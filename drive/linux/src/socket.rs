@@ -66,8 +66,8 @@ pub fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u
 /// Level of the options of Multipath TCP; `libc` lacks it.
 const SOL_MPTCP: i32 = 284;
 
-/// Returns whether a connection is one of Multipath TCP: one that fell back to TCP has no
-/// `MPTCP_INFO`, or says so in its flags.
+/// Whether a connection is one of Multipath TCP: one that fell back to TCP has no `MPTCP_INFO`, or
+/// says so in its flags.
 pub fn is_mptcp(socket: &impl AsRawFd) -> bool {
     const MPTCP_INFO: i32 = 1;
     /// Length of the part that ends with the flags, their place, and the flag of a fallback.
@@ -93,7 +93,7 @@ pub fn option_into(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> io::Res
     Ok(&into[..written])
 }
 
-/// Returns the congestion control of a socket.
+/// Congestion control of a socket.
 ///
 /// # Errors
 /// The kernel's error.
@@ -101,7 +101,7 @@ pub fn congestion(socket: &impl AsFd) -> io::Result<String> {
     Ok(sockopt::tcp_congestion(socket)?)
 }
 
-/// Returns the present size of a socket's buffer, in bytes of kernel memory.
+/// Present size of a socket's buffer, in bytes of kernel memory.
 ///
 /// # Errors
 /// The kernel's error.
@@ -235,8 +235,8 @@ pub fn memory_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Result<
     option_into(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into)
 }
 
-/// Returns the waiting bytes of a connection: unread, and written but not acknowledged. These are
-/// `SIOCINQ` and `SIOCOUTQ` of `tcp(7)`.
+/// Waiting bytes of a connection: unread, and written but not acknowledged. These are `SIOCINQ` and
+/// `SIOCOUTQ` of `tcp(7)`.
 ///
 /// # Errors
 /// The kernel's error.

@@ -14,7 +14,7 @@ pub struct ProcessorTicks {
 }
 
 impl ProcessorTicks {
-    /// Returns the ticks until now; `None` if the system does not report them.
+    /// Ticks until now; `None` if the system does not report them.
     pub fn now() -> Option<Self> {
         Self::of(&fs::read_to_string("/proc/stat").ok()?)
     }
@@ -35,8 +35,7 @@ impl ProcessorTicks {
         })
     }
 
-    /// Returns the share of the time since `before` that was stolen, 0 to 1. `None` before the
-    /// first tick.
+    /// Share of the time since `before` that was stolen, 0 to 1. `None` before the first tick.
     pub fn stolen_since(self, before: Self) -> Option<f64> {
         let passed = self
             .all

@@ -42,8 +42,7 @@ pub fn receive_elsewhere(name: &str) -> io::Result<()> {
     })
 }
 
-/// Returns the CPU mask in the kernel's form, which is also that of `rps_cpus`
-/// (`proc_pid_status(5)`).
+/// CPU mask in the kernel's form, which is also that of `rps_cpus` (`proc_pid_status(5)`).
 fn allowed_processors() -> io::Result<String> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let mut lines = status.lines();

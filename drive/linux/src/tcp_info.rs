@@ -84,12 +84,12 @@ const HEAD: [(&str, usize, u8, u8); 10] = [
     ("tcpi_fastopen_client_fail", 7, 1, 2),
 ];
 
-/// Returns every word in `octets`, as written by the kernel.
+/// Every word in `octets`, as written by the kernel.
 pub fn words(octets: &[u8]) -> Vec<(&'static str, i64)> {
     each(octets).collect()
 }
 
-/// Returns an iterator over the words in `octets`, always in the same order.
+/// An iterator over the words in `octets`, always in the same order.
 pub fn each(octets: &[u8]) -> impl Iterator<Item = (&'static str, i64)> + '_ {
     let head = HEAD.iter().filter_map(|(name, at, shift, bits)| {
         let octet = octets.get(*at)?;
@@ -125,20 +125,19 @@ const MEMORY: [&str; 9] = [
     "SK_MEMINFO_DROPS",
 ];
 
-/// Returns every word of `SO_MEMINFO` in `octets`.
+/// Every word of `SO_MEMINFO` in `octets`.
 pub fn memory_words(octets: &[u8]) -> Vec<(&'static str, i64)> {
     each_of_memory(octets).collect()
 }
 
-/// Returns an iterator over the words of `SO_MEMINFO`, always in the same order.
+/// An iterator over the words of `SO_MEMINFO`, always in the same order.
 pub fn each_of_memory(octets: &[u8]) -> impl Iterator<Item = (&'static str, i64)> + '_ {
     let (words, _) = octets.as_chunks::<4>();
     let numbers = words.iter().map(|word| number(word));
     MEMORY.into_iter().zip(numbers)
 }
 
-/// Returns an unsigned number in the machine's byte order. Rates of `!0` (unlimited) become the
-/// maximum.
+/// An unsigned number in the machine's byte order. Rates of `!0` (unlimited) become the maximum.
 fn number(word: &[u8]) -> i64 {
     let mut whole = [0_u8; 8];
     if cfg!(target_endian = "big") {

@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
 
-/// Returns whether `terminal` belongs to the process group of the caller. A shell started there
-/// takes it over.
+/// Whether `terminal` belongs to the process group of the caller. A shell started there takes it
+/// over.
 pub fn is_ours(terminal: &impl AsFd) -> bool {
     tcgetpgrp(terminal) == Ok(getpgrp())
 }
 
-/// Returns the number of columns of `terminal`, if known.
+/// Number of columns of `terminal`, if known.
 pub fn columns(terminal: &impl AsFd) -> Option<usize> {
     let size = tcgetwinsize(terminal).ok()?;
     (size.ws_col > 0).then_some(size.ws_col.into())
