@@ -93,7 +93,7 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Returns whether system calls are filtered: mode 2 in `proc_pid_status(5)`.
+/// Whether system calls are filtered: mode 2 in `proc_pid_status(5)`.
 fn is_filtered(status: &str) -> bool {
     let mut lines = status.lines();
     let mode = lines.find_map(|line| line.strip_prefix("Seccomp:"));

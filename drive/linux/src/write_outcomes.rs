@@ -23,8 +23,8 @@ impl WriteOutcomes {
     }
 }
 
-/// Returns whether the device, or the other end of a wire, is gone. Otherwise it may be down, be
-/// short of memory, or reject the packet.
+/// Whether the device, or the other end of a wire, is gone. Otherwise it may be down, be short of
+/// memory, or reject the packet.
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
