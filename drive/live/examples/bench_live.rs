@@ -96,7 +96,7 @@ const SETTINGS: [Setting; 4] = [
     },
 ];
 
-/// Returns the goal for the engine, Gbit/s.
+/// Goal for the engine, Gbit/s.
 const fn goal(setting: Setting) -> f64 {
     if setting.offloads { 10.0 } else { 3.0 }
 }
@@ -281,7 +281,7 @@ fn furnish(address: IpAddr, setting: Setting) -> Result<(), SetupError> {
     interface::assign(&control, PAIR, address, 24).map_err(failed)
 }
 
-/// Returns a listener; accepted connections also have the congestion control.
+/// A listener; accepted connections also have the congestion control.
 fn listen(address: IpAddr) -> std::io::Result<TcpListener> {
     let listener = TcpListener::bind((address, PORT))?;
     socket::set_congestion(&listener, CONGESTION)?;
@@ -316,7 +316,7 @@ fn flow(
     })
 }
 
-/// Returns an error unless the flow is over.
+/// An error unless the flow is over.
 fn tolerate(error: std::io::Error, is_over: &AtomicBool) -> Result<(), Any> {
     if is_over.load(Ordering::Relaxed) {
         Ok(())

@@ -51,7 +51,7 @@ impl Acceptor {
         }
     }
 
-    /// Returns the number of connections that applications wait for.
+    /// Number of connections that applications wait for.
     pub fn wanted(&self) -> usize {
         let queue = lock(&self.queue);
         queue.calls.saturating_sub(queue.ready.len())
@@ -93,7 +93,7 @@ impl Acceptor {
         Ok(call)
     }
 
-    /// Returns a connection that has arrived. Waits for the event loop, but not for a peer.
+    /// A connection that has arrived. Waits for the event loop, but not for a peer.
     pub fn take(&self) -> io::Result<Arc<Socket>> {
         lock(&self.queue).calls += 1;
         let call = Call { acceptor: self };

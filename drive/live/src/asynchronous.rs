@@ -49,7 +49,7 @@ impl From<Stream> for AsyncStream {
 }
 
 impl AsyncStream {
-    /// Returns the same connection for threads, with its settings and measurements.
+    /// Same connection for threads, with its settings and measurements.
     pub fn as_stream(&self) -> &Stream {
         &self.stream
     }
@@ -83,14 +83,14 @@ pub struct AsyncReadHalf(Stream);
 pub struct AsyncWriteHalf(Stream);
 
 impl AsyncReadHalf {
-    /// Returns the connection, with its settings and measurements.
+    /// Connection, with its settings and measurements.
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
 }
 
 impl AsyncWriteHalf {
-    /// Returns the connection, with its settings and measurements.
+    /// Connection, with its settings and measurements.
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
@@ -127,7 +127,7 @@ impl AsyncListener {
         Ok((stream.into(), peer))
     }
 
-    /// Returns the address that it listens on.
+    /// Address that it listens on.
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
     }
@@ -176,7 +176,7 @@ impl Stack {
 /// Result that a thread computes, and the task that waits for it.
 type Resolving = Mutex<(Option<io::Result<Vec<SocketAddr>>>, Option<Waker>)>;
 
-/// Returns the addresses of a name without blocking the executor.
+/// Addresses of a name without blocking the executor.
 async fn resolve(name: String) -> io::Result<Vec<SocketAddr>> {
     let resolving = Arc::new(Resolving::default());
     let of_thread = Arc::clone(&resolving);

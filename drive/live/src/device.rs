@@ -113,11 +113,10 @@ pub(crate) const MAX_PARTS: usize = 3;
 /// # }
 /// ```
 pub trait Device: Send {
-    /// Returns addresses, MTU and offloads. It is called once.
+    /// Addresses, MTU and offloads. It is called once.
     fn interface(&self) -> Interface;
 
-    /// Returns the descriptor that the stack waits for: readable while [`Device::receive`] has a
-    /// packet.
+    /// Descriptor that the stack waits for: readable while [`Device::receive`] has a packet.
     ///
     /// The stack also waits until it is writable after [`Sent::Full`]. A device without a
     /// descriptor uses an [`EventFd`](crate::EventFd), which is always writable: it must drop
@@ -182,7 +181,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Returns an MTU of 1500, no offloads, a TTL of 64.
+    /// An MTU of 1500, no offloads, a TTL of 64.
     pub fn new(addresses: impl Into<Vec<IpAddr>>) -> Self {
         Self {
             name: "giga0".into(),
@@ -215,7 +214,7 @@ impl<'a> Packet<'a> {
         Self { headers, payload }
     }
 
-    /// Returns the work left to the device; none without [`Offloads`].
+    /// Work left to the device; none without [`Offloads`].
     pub fn offload(&self) -> VirtioHeader {
         let header = self.headers.first_chunk();
         header.map_or_else(VirtioHeader::default, |header| {
@@ -224,18 +223,18 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// Returns the parts of the IP packet: its headers, then its payload.
+    /// Parts of the IP packet: its headers, then its payload.
     pub fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let headers = &self.headers[HEADER_LEN..];
         std::iter::once(headers).chain(self.payload.pieces())
     }
 
-    /// Returns the parts with an encoded [`VirtioHeader`] in front of the first.
+    /// Parts with an encoded [`VirtioHeader`] in front of the first.
     pub fn parts_behind_virtio(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         std::iter::once(self.headers).chain(self.payload.pieces())
     }
 
-    /// Returns the bytes of the IP packet.
+    /// Bytes of the IP packet.
     #[allow(clippy::len_without_is_empty, reason = "no packet is empty")]
     pub fn len(&self) -> usize {
         self.headers.len() - HEADER_LEN + self.payload.len()

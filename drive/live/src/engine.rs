@@ -381,7 +381,7 @@ impl Engine {
         }
     }
 
-    /// Returns whether a connection in TIME-WAIT leaves this segment to a listener.
+    /// Whether a connection in TIME-WAIT leaves this segment to a listener.
     fn claim(&self, slot: u32, tuple: &FourTuple, segment: &Segment<Octets>) -> Claim {
         let old = self.slots[slot as usize]
             .as_ref()

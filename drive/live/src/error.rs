@@ -43,7 +43,7 @@ impl StackError {
         }
     }
 
-    /// Returns why a stack has ended; without an error it was stopped.
+    /// Why a stack has ended; without an error it was stopped.
     pub fn of_end(done: &io::Result<()>) -> Self {
         let Err(error) = done else {
             return Self::new(io::ErrorKind::NotConnected, "the stack has ended");
@@ -77,7 +77,7 @@ impl From<StackError> for io::Error {
     }
 }
 
-/// Returns the error of a connection that has failed.
+/// Error of a connection that has failed.
 pub fn of_failure(failure: Failure) -> io::Error {
     let kind = match failure {
         Failure::Refused => io::ErrorKind::ConnectionRefused,

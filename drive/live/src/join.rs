@@ -29,7 +29,7 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Returns `found` as a super-segment of one packet.
+    /// `found` as a super-segment of one packet.
     pub fn new(found: &ParsedSegment) -> Self {
         let size = found.payload.len();
         Self {
@@ -40,7 +40,7 @@ impl Joined {
         }
     }
 
-    /// Returns whether any packet could follow.
+    /// Whether any packet could follow.
     pub fn may_grow(&self) -> bool {
         let Segment {
             flags,
@@ -119,7 +119,7 @@ mod tests {
         packet(seq, len, |_| {})
     }
 
-    /// Returns the engine's segments for the waiting `packets`.
+    /// Engine's segments for the waiting `packets`.
     fn read(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<Segment<Octets>> {
         let [ours, theirs] = packets::pair().unwrap();
         packets::widen(&theirs, 8 << 20);

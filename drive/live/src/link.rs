@@ -64,12 +64,12 @@ impl Link {
         &self.interface
     }
 
-    /// Returns the descriptor to wait for.
+    /// Descriptor to wait for.
     pub fn readiness(&self) -> BorrowedFd<'_> {
         self.device.readiness()
     }
 
-    /// Returns the number of packets for the engine read so far.
+    /// Number of packets for the engine read so far.
     pub fn reads(&self) -> u64 {
         self.counters.reads
     }
@@ -83,7 +83,7 @@ impl Link {
         counters
     }
 
-    /// Returns the next packet for the engine, if one waits. Other packets are counted and dropped.
+    /// Next packet for the engine, if one waits. Other packets are counted and dropped.
     ///
     /// # Errors
     /// The error of a device that is gone.
@@ -303,7 +303,7 @@ impl Link {
         is_put
     }
 
-    /// Returns the error that the device is gone.
+    /// Error that the device is gone.
     #[cold]
     fn gone(&self, cause: io::Error) -> io::Error {
         let gone = DeviceGone {
@@ -313,7 +313,7 @@ impl Link {
         io::Error::new(io::ErrorKind::NotConnected, gone)
     }
 
-    /// Returns the header in front of the packet of `segment`.
+    /// Header in front of the packet of `segment`.
     fn header_for(&self, endpoints: &Endpoints, segment: &Segment<Octets>) -> VirtioHeader {
         let Offloads {
             checksum,
@@ -360,9 +360,9 @@ impl DeviceCounters {
     }
 }
 
-/// Returns whether a segment must be segmented in software. Segmentation offload would copy the
-/// urgent pointer to all pieces, although it is relative to each piece's sequence number. It would
-/// also set CWR in the first piece only, although with AccECN AE, CWR and ECE are a counter in each
+/// Whether a segment must be segmented in software. Segmentation offload would copy the urgent
+/// pointer to all pieces, although it is relative to each piece's sequence number. It would also
+/// set CWR in the first piece only, although with AccECN AE, CWR and ECE are a counter in each
 /// piece (RFC 9768 section 3.3.4).
 fn is_cut_here(segment: &Segment<Octets>) -> bool {
     segment.flags.contains(Flags::URG) || (segment.ace && segment.flags.contains(Flags::CWR))

@@ -56,7 +56,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns the profile `modern` with its buffers limited to 64 MiB, and CUBIC.
+    /// Profile `modern` with its buffers limited to 64 MiB, and CUBIC.
     fn default() -> Self {
         Self::of_profile(Profile::MODERN.with(|profile| {
             profile.buffers.send_buffer_max = Bytes::new(64 << 20);
@@ -66,7 +66,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns that profile with CUBIC, and autotuned buffers if the profile allows.
+    /// That profile with CUBIC, and autotuned buffers if the profile allows.
     pub fn of_profile(profile: Profile) -> Self {
         Self {
             profile,
@@ -114,7 +114,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Returns the configuration for the engine, on a device whose packets have `mtu` octets.
+    /// Configuration for the engine, on a device whose packets have `mtu` octets.
     pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> TransportConfig {
         let headers = ip.header_len() + 20;
         let mtu = u32::from(mtu);

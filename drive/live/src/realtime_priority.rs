@@ -41,7 +41,7 @@ impl RealtimePriority {
         }
     }
 
-    /// Returns whether it has real-time priority while its CPU usage is low.
+    /// Whether it has real-time priority while its CPU usage is low.
     pub const fn is_granted(&self) -> bool {
         self.is_granted
     }
@@ -78,8 +78,8 @@ impl RealtimePriority {
     }
 }
 
-/// Returns whether a thread may have real-time priority. `had` is its CPU time of `passed`: it
-/// loses priority above a half, and regains it below a third.
+/// Whether a thread may have real-time priority. `had` is its CPU time of `passed`: it loses
+/// priority above a half, and regains it below a third.
 const fn is_idle_enough(is_first: bool, had: i64, passed: i64) -> bool {
     if is_first {
         2 * had <= passed

@@ -92,7 +92,7 @@ impl Shared {
         std::mem::swap(&mut lock(&self.commands).waiting, into);
     }
 
-    /// Returns whether the event loop may sleep; if so, the next command wakes it.
+    /// Whether the event loop may sleep; if so, the next command wakes it.
     pub fn may_sleep(&self) -> bool {
         let mut commands = lock(&self.commands);
         commands.is_asleep = commands.waiting.is_empty();
@@ -112,7 +112,7 @@ impl Shared {
     }
 }
 
-/// Returns the error of a call to a stack that has ended.
+/// Error of a call to a stack that has ended.
 pub fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the stack has ended")
 }
@@ -123,7 +123,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the engine's time: the monotonic clock.
+/// Engine's time: the monotonic clock.
 pub fn now() -> Instant {
     Instant::from_nanos(gigatcp_linux::clock::monotonic().unsigned_abs())
 }

@@ -52,13 +52,12 @@ impl Slabs {
         self.allocated
     }
 
-    /// Returns room for a packet.
+    /// Room for a packet.
     pub fn room(&mut self) -> &mut BytesMut {
         self.room_for(LONGEST)
     }
 
-    /// Returns room for a packet behind the first `held` bytes of the last one. `None` if the slab
-    /// ends.
+    /// Room for a packet behind the first `held` bytes of the last one. `None` if the slab ends.
     pub fn room_behind(&mut self, held: usize) -> Option<&mut BytesMut> {
         self.current.truncate(held);
         (self.current.capacity() - held >= LONGEST).then_some(&mut self.current)
@@ -89,7 +88,7 @@ impl Slabs {
         &mut self.current
     }
 
-    /// Returns a copy of `parts`, `len` bytes in total and at most a slab.
+    /// A copy of `parts`, `len` bytes in total and at most a slab.
     pub fn copied<'a>(&mut self, len: usize, parts: impl Iterator<Item = &'a [u8]>) -> Bytes {
         let room = self.room_for(len);
         parts.for_each(|part| room.extend_from_slice(part));
@@ -128,7 +127,7 @@ impl Slabs {
         }
     }
 
-    /// Returns the last packet.
+    /// Last packet.
     pub fn packet(&self) -> &[u8] {
         &self.current
     }

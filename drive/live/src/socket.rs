@@ -188,7 +188,7 @@ impl Socket {
         self.block(Side::Write, timeout, Inner::attempt_connect)
     }
 
-    /// Returns whether the connection is established within `longest`.
+    /// Whether the connection is established within `longest`.
     pub fn has_connected_within(&self, longest: Duration) -> io::Result<bool> {
         match self.wait_connected(Some(longest)) {
             Ok(()) => Ok(true),
@@ -438,7 +438,7 @@ impl Socket {
         self.attempt_send(self.lock(), &copied)
     }
 
-    /// Returns a copy of the first `len` bytes of the application's data.
+    /// A copy of the first `len` bytes of the application's data.
     fn copied(&self, parts: &[IoSlice<'_>], len: usize) -> Bytes {
         let mut left = len;
         let parts = parts.iter().map(|part| {
@@ -458,13 +458,13 @@ impl Socket {
             .copied(len, parts)
     }
 
-    /// Returns whether data were copied into slabs.
+    /// Whether data were copied into slabs.
     pub fn has_copied(&self) -> bool {
         self.copied.load(Ordering::Relaxed)
     }
 
-    /// Returns whether slabs are in use. They are dropped if nothing was copied into them since the
-    /// last call. Unacknowledged data keep their memory.
+    /// Whether slabs are in use. They are dropped if nothing was copied into them since the last
+    /// call. Unacknowledged data keep their memory.
     pub fn keeps_slabs(&self) -> bool {
         if self.copied.swap(false, Ordering::Relaxed) {
             return true;
@@ -574,7 +574,7 @@ impl Socket {
         self.lock().connection.as_ref().map(|held| held.info())
     }
 
-    /// Returns the local address and the peer's.
+    /// Local address and the peer's.
     pub fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
         let tuple = self.lock().tuple.ok_or_else(gone)?;
         Ok((
@@ -585,7 +585,7 @@ impl Socket {
 }
 
 impl Inner {
-    /// Returns why the connection cannot be used.
+    /// Why the connection cannot be used.
     fn check(&self) -> io::Result<()> {
         if let Some(failure) = self.connection.as_ref().and_then(|held| held.failure()) {
             return Err(error::of_failure(failure));
@@ -593,7 +593,7 @@ impl Inner {
         self.error.clone().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Returns whether a read would not block.
+    /// Whether a read would not block.
     fn may_read_now(&self) -> bool {
         let has_come = |held: &Connection<Octets>| {
             held.readable() > 0 || held.is_finished_reading() || held.failure().is_some()
@@ -601,7 +601,7 @@ impl Inner {
         self.read_shut || self.error.is_some() || self.connection.as_deref().is_some_and(has_come)
     }
 
-    /// Returns whether a writer or a connecting thread is woken: if there is enough room.
+    /// Whether a writer or a connecting thread is woken: if there is enough room.
     fn may_write_now(&self) -> bool {
         let may = |held: &Connection<Octets>| match held.state() {
             State::SynSent | State::SynReceived => false,
@@ -613,7 +613,7 @@ impl Inner {
         self.write_shut || self.error.is_some() || self.connection.as_deref().is_some_and(may)
     }
 
-    /// Returns the bytes that may be written now.
+    /// Bytes that may be written now.
     fn room(&self) -> io::Result<u64> {
         self.check()?;
         let Some(connection) = &self.connection else {

@@ -187,7 +187,7 @@ impl Stack {
         Ok(Listener::new(acceptor, Arc::clone(&self.shared)))
     }
 
-    /// Returns the present counters.
+    /// Present counters.
     ///
     /// # Errors
     /// If the stack has ended.
@@ -252,7 +252,7 @@ fn each_address<T>(
     done
 }
 
-/// Returns the error for a name without addresses.
+/// Error for a name without addresses.
 pub(crate) fn no_address() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "the name has no address")
 }

@@ -82,7 +82,7 @@ pub struct KeepAlive {
 }
 
 impl Default for KeepAlive {
-    /// Returns two hours (MUST-28), then 9 probes at intervals of 75 s, as on Linux.
+    /// Two hours (MUST-28), then 9 probes at intervals of 75 s, as on Linux.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(7_200),
@@ -103,7 +103,7 @@ impl Stream {
         &self.hold.socket
     }
 
-    /// Returns another handle of the same connection, as [`Clone`] does.
+    /// Another handle of the same connection, as [`Clone`] does.
     ///
     /// # Errors
     /// None: it is fallible as in `std::net`.
@@ -232,18 +232,17 @@ impl Stream {
         self.socket().set(|held| held.set(now(), option))
     }
 
-    /// Returns the present state, with the names of `tcp_info`; `None` before the connection
-    /// begins.
+    /// Present state, with the names of `tcp_info`; `None` before the connection begins.
     pub fn info(&self) -> Option<Info> {
         self.socket().info()
     }
 
-    /// Returns all measurements of the connection, also after its end. `None` before it begins.
+    /// All measurements of the connection, also after its end. `None` before it begins.
     pub fn measure(&self) -> Option<Measured> {
         self.socket().measure()
     }
 
-    /// Returns the local address and port.
+    /// Local address and port.
     ///
     /// # Errors
     /// If the connection has not begun.
@@ -251,7 +250,7 @@ impl Stream {
         Ok(self.socket().addresses()?.0)
     }
 
-    /// Returns the peer's address and port.
+    /// Peer's address and port.
     ///
     /// # Errors
     /// If the connection has not begun.
@@ -310,7 +309,7 @@ write!(Stream, &Stream, WriteHalf);
 pub struct ReadHalf(Stream);
 
 impl ReadHalf {
-    /// Returns the connection.
+    /// Connection.
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
@@ -325,7 +324,7 @@ impl ReadHalf {
 pub struct WriteHalf(Stream);
 
 impl WriteHalf {
-    /// Returns the connection.
+    /// Connection.
     pub fn as_stream(&self) -> &Stream {
         &self.0
     }
@@ -414,8 +413,8 @@ impl Listener {
         accepted(self.acceptor.call()?.wait(Some(longest))?)
     }
 
-    /// Returns an iterator over connections. The last item is the error that ends the stack, or
-    /// that a non-blocking listener has no more.
+    /// An iterator over connections. The last item is the error that ends the stack, or that a
+    /// non-blocking listener has no more.
     pub fn incoming(&self) -> impl Iterator<Item = io::Result<Stream>> + '_ {
         let mut is_over = false;
         std::iter::from_fn(move || {
@@ -425,13 +424,13 @@ impl Listener {
         })
     }
 
-    /// Returns the address that it listens on.
+    /// Address that it listens on.
     pub fn local_addr(&self) -> SocketAddr {
         self.acceptor.at
     }
 }
 
-/// Returns a connection in the form for applications.
+/// A connection in the form for applications.
 pub(crate) fn accepted(socket: Arc<Socket>) -> io::Result<(Stream, SocketAddr)> {
     let (_, peer) = socket.addresses()?;
     Ok((Stream::new(socket), peer))

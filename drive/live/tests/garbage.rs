@@ -17,9 +17,8 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, Flags, IpHeader, Segment, SeqNumber, append_packet};
 use rand_core::{Rng, SeedableRng};
 
-/// Returns a malformed packet from a peer of the engine. It is cut, overwritten, or has impossible
-/// lengths and options, between any addresses. Half are to ports in use, some with a right
-/// checksum.
+/// A malformed packet from a peer of the engine. It is cut, overwritten, or has impossible lengths
+/// and options, between any addresses. Half are to ports in use, some with a right checksum.
 fn nonsense(random: &mut impl Rng) -> Vec<u8> {
     let pairs = [(KERNEL_V4, ENGINE_V4), (KERNEL_V6, ENGINE_V6)];
     let (from, to) = pairs[random.next_u32() as usize % 2];
@@ -134,7 +133,7 @@ fn nothing_is_left_of_a_process_that_is_killed() {
     assert!(!is_held(&number), "{number} is still there");
 }
 
-/// Returns whether a process or an open file of one keeps a namespace.
+/// Whether a process or an open file of one keeps a namespace.
 fn is_held(number: &str) -> bool {
     let links = |folder: &std::path::Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

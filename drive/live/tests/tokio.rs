@@ -15,7 +15,7 @@ use gigatcp_live::{AsyncListener, AsyncStream, Interface, Offloads, Options, Sta
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// Returns two connected stacks.
+/// Two connected stacks.
 fn stacks() -> [Stack; 2] {
     let interface = |address: &str| Interface {
         offloads: Offloads::ALL,
@@ -33,7 +33,7 @@ fn listen(server: &Stack, options: &Options) -> AsyncListener {
     server.listen(at(80), options).unwrap().into()
 }
 
-/// Returns both ends of a connection from the first stack to the second.
+/// Both ends of a connection from the first stack to the second.
 async fn connection([client, server]: &[Stack; 2]) -> (AsyncStream, AsyncStream) {
     let options = Options::default();
     let listener = listen(server, &options);
@@ -199,7 +199,7 @@ fn what_was_peeked_is_read_afterwards() {
     });
 }
 
-/// Returns the number of threads of this process.
+/// Number of threads of this process.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }

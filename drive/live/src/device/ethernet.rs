@@ -49,7 +49,7 @@ pub struct PacketSocketConfig {
 }
 
 impl PacketSocketConfig {
-    /// Returns settings without a gateway and with a TTL of 64.
+    /// Settings without a gateway and with a TTL of 64.
     pub fn new(interface: impl Into<String>, addresses: impl Into<Vec<(IpAddr, u8)>>) -> Self {
         Self {
             interface: interface.into(),
@@ -233,7 +233,6 @@ impl Device for PacketSocket {
     }
 }
 
-/// Returns the destination of a packet.
 fn destination(packet: &Packet<'_>) -> Option<IpAddr> {
     let headers = packet.parts().next()?;
     match headers.first()? >> 4 {

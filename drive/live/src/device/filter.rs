@@ -28,8 +28,8 @@ const ADVERTISEMENT: u32 = 136;
 /// Accepts the whole frame.
 const PASS: Instruction = accept(u32::MAX);
 
-/// Returns the filter for a stack with these addresses. Above the kernel's limit of about 400 IPv6
-/// addresses the filter passes everything.
+/// Filter for a stack with these addresses. Above the kernel's limit of about 400 IPv6 addresses
+/// the filter passes everything.
 pub fn program(addresses: &[IpAddr]) -> Vec<Instruction> {
     let (mut v4, mut v6) = (vec![load(WORD, IPV4_DESTINATION)], Vec::new());
     for address in addresses {
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a frame of that type with `fields` at their offsets.
+    /// A frame of that type with `fields` at their offsets.
     fn frame(kind: u32, fields: &[(u32, &[u8])]) -> Vec<u8> {
         let mut frame = vec![0; 60];
         frame[12..14].copy_from_slice(&(kind as u16).to_be_bytes());

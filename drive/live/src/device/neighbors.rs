@@ -89,7 +89,7 @@ impl Neighbors {
         }
     }
 
-    /// Returns the next hop of packets for `to`; `None`: there is no route.
+    /// Next hop of packets for `to`; `None`: there is no route.
     pub fn next_hop(&self, to: IpAddr) -> Option<IpAddr> {
         let is_near = |(ours, bits): &(IpAddr, u8)| is_of_network(to, *ours, *bits);
         if self.addresses.iter().any(is_near) {
@@ -100,14 +100,14 @@ impl Neighbors {
         of_family.copied()
     }
 
-    /// Returns the Ethernet header of IP packets for a neighbor, if it is resolved.
+    /// Ethernet header of IP packets for a neighbor, if it is resolved.
     pub fn header_for(&self, hop: IpAddr) -> Option<[u8; HEADER_LEN]> {
         let mac = self.known.get(&hop)?.mac?;
         let kind = if hop.is_ipv4() { IPV4 } else { IPV6 };
         Some(header(mac, self.mac, kind))
     }
 
-    /// Returns a request that is due for a neighbor in use.
+    /// A request that is due for a neighbor in use.
     pub fn poll_question(&mut self, now: Instant, hop: IpAddr) -> Option<Vec<u8>> {
         if !self.known.contains_key(&hop) {
             self.learn(hop, None);
@@ -185,7 +185,7 @@ impl Neighbors {
         }
     }
 
-    /// Returns an ARP packet to a station; `target` fills the target's hardware address.
+    /// An ARP packet to a station; `target` fills the target's hardware address.
     fn arp(&self, kind: u8, (to, target): (Mac, Mac), ours: Ipv4Addr, theirs: Ipv4Addr) -> Vec<u8> {
         let mut frame = header(to, self.mac, ARP).to_vec();
         frame.extend(ARP_START);
@@ -246,7 +246,7 @@ impl Neighbors {
         self.discovery(multicast(to), ours, to, question)
     }
 
-    /// Returns a neighbor discovery message: its type, flags, target, and the kind of its option.
+    /// A neighbor discovery message: its type, flags, target, and the kind of its option.
     fn discovery(
         &self,
         mac: Mac,
@@ -279,7 +279,7 @@ fn header(to: Mac, from: Mac, kind: u16) -> [u8; HEADER_LEN] {
     header
 }
 
-/// Returns whether an IPv6 packet without extension headers is neighbor discovery.
+/// Whether an IPv6 packet without extension headers is neighbor discovery.
 fn is_discovery(packet: &[u8]) -> bool {
     packet.get(6) == Some(&ICMP_V6)
         && matches!(packet.get(40), Some(&(SOLICITATION | ADVERTISEMENT)))
@@ -300,7 +300,7 @@ fn is_of_network(address: IpAddr, network: IpAddr, bits: u8) -> bool {
     }
 }
 
-/// Returns the MAC address of a group (RFC 2464 section 7).
+/// MAC address of a group (RFC 2464 section 7).
 fn multicast(group: Ipv6Addr) -> Mac {
     let [.., a, b, c, d] = group.octets();
     [0x33, 0x33, a, b, c, d]
@@ -311,8 +311,7 @@ fn address_at(octets: &[u8], at: usize) -> Ipv6Addr {
     address.into()
 }
 
-/// Returns the MAC address in an option of this kind. `None`: there is none, or options are
-/// malformed.
+/// MAC address in an option of this kind. `None`: there is none, or options are malformed.
 fn option(message: &[u8], wanted: u8) -> Option<Mac> {
     let mut options = message.get(24..)?;
     while let [kind, len, ..] = *options {
@@ -325,8 +324,7 @@ fn option(message: &[u8], wanted: u8) -> Option<Mac> {
     None
 }
 
-/// Returns the ICMPv6 checksum (RFC 4443 section 2.3). Its pseudo header is that of RFC 8200
-/// section 8.1.
+/// ICMPv6 checksum (RFC 4443 section 2.3). Its pseudo header is that of RFC 8200 section 8.1.
 fn sum_of(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Checksum {
     let mut sum = Checksum::new();
     sum.add_octets(&from.octets());

@@ -55,7 +55,7 @@ pub struct TunConfig {
 }
 
 impl Default for TunConfig {
-    /// Returns all offloads, MTU 1500, no addresses.
+    /// All offloads, MTU 1500, no addresses.
     fn default() -> Self {
         Self {
             name: "giga0".into(),
@@ -70,7 +70,7 @@ impl Default for TunConfig {
 }
 
 impl TunConfig {
-    /// Returns the interface of the engine's side.
+    /// Interface of the engine's side.
     pub fn interface(&self) -> Interface {
         Interface {
             name: self.name.clone(),

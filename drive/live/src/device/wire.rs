@@ -36,8 +36,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Returns the engine's end of `descriptor`. It must carry a packet with its [`VirtioHeader`]
-    /// per call and be non-blocking. Examples are a TUN device made elsewhere, or one of
+    /// Engine's end of `descriptor`. It must carry a packet with its [`VirtioHeader`] per call and
+    /// be non-blocking. Examples are a TUN device made elsewhere, or one of
     /// [`gigatcp_linux::packets::pair`]. The other end is responsible for routes and the size of
     /// packets.
     pub fn over(descriptor: OwnedFd, interface: Interface) -> Self {
@@ -132,7 +132,7 @@ impl Wire {
         gone.map_or(Ok(()), Err)
     }
 
-    /// Returns whether packets are written in batches.
+    /// Whether packets are written in batches.
     #[cfg(test)]
     pub(crate) const fn is_batching(&self) -> bool {
         self.writer.is_batching()
@@ -208,7 +208,7 @@ fn gather<'a>(packet: &Packet<'a>, parts: &mut [IoSlice<'a>]) -> usize {
     count
 }
 
-/// Returns the result of a write; an error if the device is gone.
+/// Result of a write; an error if the device is gone.
 fn sent(written: io::Result<usize>) -> io::Result<Sent> {
     match written {
         Ok(_) => Ok(Sent::Taken),

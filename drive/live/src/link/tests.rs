@@ -22,7 +22,7 @@ const SIZE: u16 = 1000;
 /// Pieces of a segment: more than a single call writes.
 const PIECES: u32 = 64;
 
-/// Returns a link that segments, whether its device writes batches, and the other end.
+/// A link that segments, whether its device writes batches, and the other end.
 fn link(writer: BatchWriter) -> (Link, bool, OwnedFd) {
     let [near, far] = packets::pair().unwrap();
     let wire = Wire::over(near, Interface::new([])).with_writer(writer);
@@ -41,7 +41,7 @@ fn segment(number: u32) -> Segment<Octets> {
     }
 }
 
-/// Returns the sequence numbers of all arrived packets.
+/// Sequence numbers of all arrived packets.
 fn arrived(far: &OwnedFd) -> Vec<u32> {
     let mut found = Vec::new();
     let mut packet = BytesMut::with_capacity(4096);

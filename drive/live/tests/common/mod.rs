@@ -43,7 +43,7 @@ pub fn on_device(config: &TunConfig) -> Option<Site> {
     }
 }
 
-/// Returns the settings of a testbed's device.
+/// Settings of a testbed's device.
 pub fn device_config(mtu: u16, offloads: Offloads) -> TunConfig {
     TunConfig {
         mtu,
@@ -68,7 +68,7 @@ pub fn say(text: &str) {
 }
 
 impl Site {
-    /// Returns a listening socket of the kernel.
+    /// A listening socket of the kernel.
     pub fn kernel_listens(&self, address: IpAddr, port: u16, congestion: &str) -> TcpListener {
         let listen = || {
             let listener = TcpListener::bind((address, port)).unwrap();
@@ -78,7 +78,7 @@ impl Site {
         self.namespace.run(listen).unwrap()
     }
 
-    /// Returns a connection of the kernel to the engine.
+    /// A connection of the kernel to the engine.
     pub fn kernel_connects(&self, to: SocketAddr, congestion: &str) -> std::io::Result<TcpStream> {
         self.namespace
             .run(|| {
@@ -100,7 +100,7 @@ pub fn options(congestion: &str) -> Options {
     Options::default().with_congestion(congestion).unwrap()
 }
 
-/// Returns random bytes from a seed.
+/// Random bytes from a seed.
 pub fn random(seed: u64, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     rand_pcg::Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut octets);

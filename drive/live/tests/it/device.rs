@@ -180,7 +180,7 @@ fn a_queue_of_two_packets_before_the_engine_loses_packets_and_no_octets() {
     site.stack.stop().unwrap();
 }
 
-/// Returns the packets that the kernel could not put into the device's queue.
+/// Packets that the kernel could not put into the device's queue.
 fn dropped_by(namespace: &Namespace) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let table = namespace.run(read).unwrap();
@@ -193,7 +193,7 @@ fn dropped_by(namespace: &Namespace) -> u64 {
 struct Peer(File);
 
 impl Peer {
-    /// Returns a stack and its wire.
+    /// A stack and its wire.
     fn new() -> (Stack, Self) {
         let [ours, theirs] = packets::pair().unwrap();
         let stack = Stack::start(Wire::over(ours, device_config(1500, NO).interface())).unwrap();
@@ -212,7 +212,7 @@ impl Peer {
         self.send(&octets);
     }
 
-    /// Returns the next packet of the engine within `longest`, from its IP header.
+    /// Next packet of the engine within `longest`, from its IP header.
     fn receive(&self, longest: Duration) -> Option<(Vec<u8>, Segment<Bytes>)> {
         let began = Instant::now();
         let mut octets = [0; 2_000];
@@ -232,7 +232,7 @@ impl Peer {
     }
 }
 
-/// Returns a port unreachable error of `to` about `quoted`.
+/// A port unreachable error of `to` about `quoted`.
 fn port_unreachable(from: IpAddr, to: IpAddr, quoted: &[u8]) -> Vec<u8> {
     let (mut ip, kind, code, mut sum) = match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {

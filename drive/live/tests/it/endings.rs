@@ -18,7 +18,7 @@ use gigatcp_live::Stream;
 use gigatcp_tcp::events::State;
 use gigatcp_units::Bytes;
 
-/// Returns both ends of a connection that the engine opened.
+/// Both ends of a connection that the engine opened.
 fn pair(site: &Site) -> (Stream, TcpStream) {
     let listener = site.kernel_listens(KERNEL_V4, 80, "cubic");
     let ours = site

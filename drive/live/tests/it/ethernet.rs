@@ -12,13 +12,13 @@ use gigatcp_live::{Namespace, PacketSocket, PacketSocketConfig, Stack, Stream, m
 
 const WIRE: &str = "wire0";
 
-/// Returns a host's addresses.
+/// A host's addresses.
 fn addresses(host: u8) -> [(IpAddr, u8); 2] {
     let v6 = Ipv6Addr::new(0xfd79, 0, 0, 0, 0, 0, 0, u16::from(host));
     [(Ipv4Addr::new(10, 79, 0, host).into(), 24), (v6.into(), 64)]
 }
 
-/// Returns two namespaces with connected interfaces, up and without addresses.
+/// Two namespaces with connected interfaces, up and without addresses.
 fn namespaces() -> Option<[Namespace; 2]> {
     let both = [Namespace::new(), Namespace::new()];
     let both = match both {

@@ -23,7 +23,7 @@ use gigatcp_tcp::events::State;
 
 use crate::common::{carry, random};
 
-/// Returns two connected stacks.
+/// Two connected stacks.
 fn stacks(offloads: Offloads) -> [Stack; 2] {
     let interface = |address: &str| Interface {
         offloads,
@@ -37,7 +37,7 @@ fn reno() -> Options {
     Options::default().with_congestion("reno").unwrap()
 }
 
-/// Returns both ends of a connection from the first stack to the second.
+/// Both ends of a connection from the first stack to the second.
 fn connection([client, server]: &[Stack; 2]) -> (Stream, Stream) {
     let listener = server.listen("10.0.0.2:80", &reno()).unwrap();
     let ours = client.connect("10.0.0.2:80", &reno()).unwrap();
@@ -243,7 +243,7 @@ impl Device for Lossy {
     }
 }
 
-/// Returns two stacks over a custom device, and its loss interval.
+/// Two stacks over a custom device, and its loss interval.
 fn lossy_stacks() -> ([Stack; 2], Arc<AtomicU64>) {
     let every = Arc::new(AtomicU64::new(0));
     let interface = |address: &str| Interface::new([address.parse().unwrap()]);
