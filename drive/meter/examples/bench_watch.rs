@@ -19,7 +19,7 @@ fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-/// Returns the CPU time of `work` over the wall time it stands for, in percent.
+/// CPU time of `work` over the wall time it stands for, in percent.
 fn cost(seconds: f64, mut work: impl FnMut()) -> f64 {
     let before = clock::thread();
     work();

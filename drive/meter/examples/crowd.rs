@@ -82,7 +82,7 @@ fn crowd(clients: u64, streams: u64, seconds: u64) -> ExitCode {
     }
 }
 
-/// Returns this program as a child with piped output.
+/// This program as a child with piped output.
 fn this(words: &[String]) -> Child {
     let program = std::env::current_exe().expect("this program has a name");
     let mut command = Command::new(program);

@@ -55,13 +55,13 @@ pub struct MeterError {
     pub cause: io::Error,
 }
 
-/// Returns a constructor of the error of `action`.
+/// A constructor of the error of `action`.
 fn failed(action: impl Into<String>) -> impl FnOnce(io::Error) -> MeterError {
     let action = action.into();
     move |cause| MeterError { action, cause }
 }
 
-/// Returns the congestion controls loaded in the calling thread's network namespace.
+/// Congestion controls loaded in the calling thread's network namespace.
 pub fn congestion_controls() -> Vec<String> {
     let names = gigatcp_linux::settings::read("net.ipv4.tcp_available_congestion_control")
         .unwrap_or_default();
@@ -86,7 +86,7 @@ fn grant(socket: &impl AsFd, settings: &SocketSettings) -> Result<(), MeterError
     Ok(())
 }
 
-/// Returns the options in effect on `socket`.
+/// Options in effect on `socket`.
 ///
 /// # Errors
 /// The kernel's error.
@@ -104,8 +104,8 @@ pub fn granted(socket: &(impl AsFd + AsRawFd)) -> Result<Granted, MeterError> {
     read().map_err(failed("read what the socket was granted"))
 }
 
-/// Returns a listening socket in the calling thread's network namespace. Accepted sockets inherit
-/// its options.
+/// A listening socket in the calling thread's network namespace. Accepted sockets inherit its
+/// options.
 ///
 /// # Errors
 /// [`MeterError`]: the action that was refused.

@@ -125,7 +125,7 @@ impl Filter {
         Self::At(Ends::Either, place)
     }
 
-    /// Returns whether the filter depends on the owner of a connection.
+    /// Whether the filter depends on the owner of a connection.
     pub fn needs_owner(&self) -> bool {
         match self {
             Self::Pid(_) | Self::Process(_) => true,
@@ -135,7 +135,7 @@ impl Filter {
         }
     }
 
-    /// Returns whether a connection matches.
+    /// Whether a connection matches.
     pub fn matches(&self, facts: &ConnectionFacts<'_>) -> bool {
         match self {
             Self::Any => true,

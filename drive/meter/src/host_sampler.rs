@@ -24,7 +24,7 @@ pub struct HostSampler {
 }
 
 impl HostSampler {
-    /// Returns a sampler that counts the drops of one interface.
+    /// A sampler that counts the drops of one interface.
     pub fn of_interface(name: impl Into<String>) -> Self {
         Self {
             interface: Some(name.into()),
@@ -80,7 +80,7 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Returns the last boot of this host; `None` if the system does not report it.
+    /// Last boot of this host; `None` if the system does not report it.
     pub fn of_this_host() -> Option<Self> {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let stat = fs::read_to_string("/proc/stat").ok()?;
@@ -108,12 +108,12 @@ impl CardWatch {
         Some(Self { name, before })
     }
 
-    /// Returns the name of the interface.
+    /// Name of the interface.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the counters that have grown since the first reading.
+    /// Counters that have grown since the first reading.
     pub fn losses(&self) -> CardLosses {
         let now = system::loss_counters(&self.name).into_iter();
         let grown = now.filter_map(|(name, count)| {
@@ -128,13 +128,13 @@ impl CardWatch {
     }
 }
 
-/// Returns the CPU time of this process, its ended threads included.
+/// CPU time of this process, its ended threads included.
 fn process() -> Duration {
     let (user, system) = system::clock::process_split();
     Duration::from_nanos((user + system).as_nanos() as u64)
 }
 
-/// Returns the CPU time of this process's busiest thread. `None` with too many threads.
+/// CPU time of this process's busiest thread. `None` with too many threads.
 fn busiest_thread() -> Option<Duration> {
     let tasks = fs::read_dir("/proc/self/task").ok()?.flatten();
     let tasks: Vec<fs::DirEntry> = tasks.take(MAX_THREADS + 1).collect();
@@ -149,7 +149,7 @@ fn busiest_thread() -> Option<Duration> {
     times.max()
 }
 
-/// Returns the time for which the control group of this process was throttled.
+/// Time for which the control group of this process was throttled.
 ///
 /// The quota is that of version 2, or of the `cpu` controller of version 1, which counts the time
 /// of each CPU.
@@ -169,7 +169,7 @@ fn throttled() -> Option<Duration> {
     throttled_of(&first.or_else(second)?)
 }
 
-/// Returns the throttled time of a `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
+/// Throttled time of a `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
 fn throttled_of(stat: &str) -> Option<Duration> {
     stat.lines().find_map(|line| {
         let (word, number) = line.split_once(' ')?;
@@ -210,7 +210,7 @@ fn cores(stat: &str) -> Vec<CoreTimes> {
         .collect()
 }
 
-/// Returns a column of `/proc/net/softnet_stat`, summed over all cores: 1 is drops, 2 is squeezes.
+/// A column of `/proc/net/softnet_stat`, summed over all cores: 1 is drops, 2 is squeezes.
 fn softnet_column(stat: &str, place: usize) -> u64 {
     let counts = stat.lines().filter_map(|line| {
         let column = line.split_whitespace().nth(place)?;

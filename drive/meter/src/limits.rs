@@ -24,8 +24,8 @@ pub struct LimitTally {
 }
 
 impl LimitTally {
-    /// Returns a tally of a connection established at `now`. `congestion` is the kernel's name of
-    /// its control.
+    /// A tally of a connection established at `now`. `congestion` is the kernel's name of its
+    /// control.
     pub fn new(now: Instant, congestion: &str) -> Self {
         Self {
             since: now,
@@ -35,7 +35,7 @@ impl LimitTally {
         }
     }
 
-    /// Returns the time under each limit, in the order of [`Limit::ALL`].
+    /// Time under each limit, in the order of [`Limit::ALL`].
     ///
     /// The times add up to the time from the beginning to the last sample.
     pub const fn all(&self) -> [Duration; Limit::ALL.len()] {
@@ -63,7 +63,7 @@ impl LimitTally {
         self.until = self.until.max(now);
     }
 
-    /// Returns the limit for the time that belongs to the congestion window.
+    /// Limit for the time that belongs to the congestion window.
     fn of_window(&self, view: &View) -> Limit {
         match view.phase {
             Phase::Cwr | Phase::Recovery | Phase::Loss => Limit::Recovery,

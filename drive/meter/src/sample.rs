@@ -48,7 +48,7 @@ impl Sampler {
         Ok(reading)
     }
 
-    /// Returns a reading of `struct tcp_info` and the words of `SO_MEMINFO`.
+    /// A reading of `struct tcp_info` and the words of `SO_MEMINFO`.
     ///
     /// Both are as the kernel wrote them; either may be empty.
     pub fn of_octets(&self, at: Instant, info: &[u8], memory: &[u8]) -> Reading {

@@ -55,34 +55,34 @@ pub const UNSCALED_WINDOW: u64 = 65_535;
 /// Maximum size of a super-packet.
 pub const SUPER_PACKET: u64 = 65_536;
 
-/// Returns the fraction of a link's bits that is payload of segments of `mss` bytes.
+/// Fraction of a link's bits that is payload of segments of `mss` bytes.
 pub fn payload_share(mss: Bytes) -> f64 {
     let payload = mss.as_u64() as f64;
     payload / (payload + (HEADERS + FRAMING) as f64)
 }
 
-/// Returns the payload rate of a queueing discipline of `rate`.
+/// Payload rate of a queueing discipline of `rate`.
 pub fn shaped_rate(rate: Rate, mss: Bytes) -> Rate {
     let payload = mss.as_u64() as f64;
     scaled(rate, payload / (payload + (HEADERS + LINK_HEADER) as f64))
 }
 
-/// Returns the payload rate of a link of `rate`.
+/// Payload rate of a link of `rate`.
 pub fn payload_rate(rate: Rate, mss: Bytes) -> Rate {
     scaled(rate, payload_share(mss))
 }
 
-/// Returns the MSS on a link with this MTU, with timestamps.
+/// MSS on a link with this MTU, with timestamps.
 pub fn mss_of(mtu: u64) -> Bytes {
     Bytes::new(mtu.saturating_sub(HEADERS).max(1))
 }
 
-/// Returns `rate` times `share`.
+/// `rate` times `share`.
 pub fn scaled(rate: Rate, share: f64) -> Rate {
     Rate::from_bps((rate.as_bps() as f64 * share) as u64)
 }
 
-/// Returns the share of a receive buffer that Linux advertises as window.
+/// Share of a receive buffer that Linux advertises as window.
 ///
 /// Before 6.6 `tcp_adv_win_scale` sets it: 1 - 2^-n, or 2^n for n <= 0. Later kernels measure
 /// the share from the packets that arrive: 0.60 to 0.63 with single segments of 1448 bytes (Linux
@@ -97,7 +97,7 @@ pub fn window_share(facts: &HostFacts) -> f64 {
     if scale > 0 { 1.0 - part } else { part }
 }
 
-/// Returns the mean number of bytes that a send buffer holds in flight.
+/// Mean number of bytes that a send buffer holds in flight.
 ///
 /// A program is woken when two thirds of the buffer are in use. Linux then accepts data until the
 /// buffer is full, at least a super-packet. The result is the mean of both bounds.
@@ -105,7 +105,7 @@ pub fn send_window(buffer: u64) -> Bytes {
     Bytes::new((buffer - buffer / 3).saturating_add(send_burst(buffer) / 2))
 }
 
-/// Returns the bytes that a write adds to a full send buffer once it goes on.
+/// Bytes that a write adds to a full send buffer once it goes on.
 pub fn send_burst(buffer: u64) -> u64 {
     (buffer / 3).max(SUPER_PACKET)
 }
@@ -115,26 +115,26 @@ pub fn is_share_measured(facts: &HostFacts) -> bool {
     facts.is_kernel_from(6, 6).unwrap_or(true)
 }
 
-/// Returns the initial window of a receive buffer if it limits a sender's first flight. That is, if
-/// it is below the initial window of RFC 6928: ten segments, 14600 bytes at most.
+/// Initial window of a receive buffer if it limits a sender's first flight. That is, if it is below
+/// the initial window of RFC 6928: ten segments, 14600 bytes at most.
 pub fn first_flight(buffer: u64, facts: &HostFacts, path: &Path) -> Option<Bytes> {
     let window = share_of(buffer, window_share(facts));
     (window.as_u64() < path.mss.as_u64().saturating_mul(INITIAL_WINDOW).min(14_600))
         .then_some(window)
 }
 
-/// Returns 2^`power` for small whole powers.
+/// 2^`power` for small whole powers.
 fn power_of_two(power: i32) -> f64 {
     let whole = (1_u64 << power.unsigned_abs().min(62)) as f64;
     if power < 0 { 1.0 / whole } else { whole }
 }
 
-/// Returns `amount` bytes times `share`.
+/// `amount` bytes times `share`.
 pub fn share_of(amount: u64, share: f64) -> Bytes {
     Bytes::new((amount as f64 * share) as u64)
 }
 
-/// Returns the congestion control to the destination: the route's, else the system's.
+/// Congestion control to the destination: the route's, else the system's.
 pub fn control(facts: &HostFacts) -> Option<String> {
     let of_route = facts.metrics().congctl;
     of_route.or_else(|| {
@@ -144,9 +144,8 @@ pub fn control(facts: &HostFacts) -> Option<String> {
     })
 }
 
-/// Returns the rate of a congestion control at loss probability `p`. `None` for controls whose
-/// response to loss has no known law, and for BBR, which does not reduce its rate for isolated
-/// losses.
+/// Rate of a congestion control at loss probability `p`. `None` for controls whose response to loss
+/// has no known law, and for BBR, which does not reduce its rate for isolated losses.
 pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> {
     // Linux grows the window by the bytes acknowledged, whatever the number of ACKs.
     let reno = mathis::rate(MathisConstant::RandomEverySegment, path.mss, path.rtt, p);
@@ -161,13 +160,13 @@ pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> 
     }
 }
 
-/// Returns the fraction of its window that a congestion control keeps at a loss.
+/// Fraction of its window that a congestion control keeps at a loss.
 pub fn beta(control: &str) -> f64 {
     if control == "reno" { 0.5 } else { 0.7 }
 }
 
-/// Returns the packet size that the stack passes to an interface at the path's rate. That is a
-/// millisecond of data, at least two segments, at most a super-packet.
+/// Packet size that the stack passes to an interface at the path's rate. That is a millisecond of
+/// data, at least two segments, at most a super-packet.
 pub fn handed_down(facts: &HostFacts, path: &Path) -> u64 {
     let mss = path.mss.as_u64().max(1);
     let card = facts.interface.as_ref();
@@ -181,13 +180,13 @@ pub fn handed_down(facts: &HostFacts, path: &Path) -> u64 {
 /// Time limit of a connection's data below the stack: 2^-n seconds.
 pub const PACING_SHIFT: u32 = 10;
 
-/// Returns the RTTs that slow start loses if it begins at `initial` segments. Compared with ten
-/// segments (RFC 6928), it is one RTT per doubling.
+/// RTTs that slow start loses if it begins at `initial` segments. Compared with ten segments (RFC
+/// 6928), it is one RTT per doubling.
 pub fn late_rounds(initial: u64) -> f64 {
     libm::log2(INITIAL_WINDOW as f64 / initial.max(1) as f64).max(0.0)
 }
 
-/// Returns the RTTs that slow start loses if the receive window begins at `initial` segments.
+/// RTTs that slow start loses if the receive window begins at `initial` segments.
 ///
 /// Linux raises the window by two segments for each one received, so it triples each RTT until it
 /// exceeds the sender's window. Until then the sender's window grows only if more than half of it
@@ -205,7 +204,7 @@ pub fn late_rounds_of_receiver(initial: u64) -> f64 {
     libm::log2(usual / cwnd)
 }
 
-/// Returns the rate at which a ring of `descriptors` overflows during `pause`.
+/// Rate at which a ring of `descriptors` overflows during `pause`.
 pub fn ring_rate(descriptors: u64, mss: Bytes, pause: Duration) -> Rate {
     Rate::from_amount(Bytes::new(descriptors.saturating_mul(mss.as_u64())), pause)
 }
@@ -220,7 +219,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns the work of sending with the enabled offloads.
+    /// Work of sending with the enabled offloads.
     pub fn of_sender(facts: &HostFacts) -> Self {
         let card = facts.interface.as_ref();
         let offloads = card.and_then(|card| card.offloads).unwrap_or_default();
@@ -238,7 +237,7 @@ impl Work {
         }
     }
 
-    /// Returns the work of receiving with the enabled offloads.
+    /// Work of receiving with the enabled offloads.
     pub fn of_receiver(facts: &HostFacts) -> Self {
         let card = facts.interface.as_ref();
         let offloads = card.and_then(|card| card.offloads).unwrap_or_default();
@@ -253,7 +252,7 @@ impl Work {
         }
     }
 
-    /// Returns the costlier of both directions.
+    /// Costlier of both directions.
     pub fn of_host(facts: &HostFacts) -> Self {
         let [sender, receiver] = [Self::of_sender(facts), Self::of_receiver(facts)];
         let mss = Bytes::new(1448);
@@ -264,7 +263,7 @@ impl Work {
         }
     }
 
-    /// Returns the rate at which one core is saturated.
+    /// Rate at which one core is saturated.
     pub fn core_rate(self, mss: Bytes) -> Rate {
         let bytes = mss.as_u64() as f64;
         let nanos = self.per_segment.as_nanos() as f64 + bytes * self.per_byte_ns;

@@ -20,7 +20,7 @@ impl Direction {
         self == other || self == Self::Both || other == Self::Both
     }
 
-    /// Returns its name in output.
+    /// Its name in output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -46,23 +46,23 @@ pub struct Path {
 }
 
 impl Path {
-    /// Returns the bandwidth-delay product.
+    /// Bandwidth-delay product.
     pub fn bdp(&self) -> Bytes {
         bdp::bandwidth_delay_product(self.rate, self.rtt)
     }
 
-    /// Returns the bandwidth-delay product in segments.
+    /// Bandwidth-delay product in segments.
     pub fn segments(&self) -> f64 {
         bdp::window_in_segments(self.rate, self.rtt, self.mss)
     }
 
-    /// Returns the rate that `window` bytes in flight allow, if below the path's rate.
+    /// Rate that `window` bytes in flight allow, if below the path's rate.
     pub fn limit_of_window(&self, window: Bytes) -> Option<Rate> {
         let is_limited = !self.rtt.is_zero() && window < self.bdp();
         is_limited.then(|| bdp::window_limited_rate(window, self.rtt))
     }
 
-    /// Returns `ceiling`, if it is below the rate of the path.
+    /// `ceiling`, if it is below the rate of the path.
     pub fn limit(&self, ceiling: Rate) -> Option<Rate> {
         (ceiling < self.rate).then_some(ceiling)
     }

@@ -43,8 +43,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns the commands that change unconditional findings, or conditional ones. Each occurs
-    /// once, in the order of the findings.
+    /// Commands that change unconditional findings, or conditional ones. Each occurs once, in the
+    /// order of the findings.
     pub fn fixes(&self, is_conditional: bool) -> Vec<&str> {
         let findings = self.findings.iter().map(|found| &found.finding);
         let wanted = findings.filter(|finding| finding.only_if.is_some() == is_conditional);
@@ -54,13 +54,13 @@ impl Report {
         distinct(commands.map(|change| change.fix.as_str()))
     }
 
-    /// Returns commands that restore the values read, each once, in the order of the findings.
+    /// Commands that restore the values read, each once, in the order of the findings.
     pub fn undos(&self) -> Vec<&str> {
         let commands = self.findings.iter();
         distinct(commands.filter_map(|found| found.finding.change.undo.as_deref()))
     }
 
-    /// Returns the first change to make; `None` if no finding always limits.
+    /// First change to make; `None` if no finding always limits.
     pub fn advice(&self, path: &Path) -> Option<Advice<'_>> {
         let mut always = self.findings.iter().filter(|found| found.is_certain());
         let first = always.next()?;
@@ -100,7 +100,7 @@ pub struct Advice<'a> {
 }
 
 impl Advice<'_> {
-    /// Returns the commands, each once.
+    /// Commands, each once.
     pub fn fixes(&self) -> Vec<&str> {
         let changes = self.findings.iter().map(|found| &found.finding.change);
         let commands = changes.filter(|change| change.is_command);

@@ -51,7 +51,7 @@ pub(crate) fn memory() -> Option<u64> {
     Some(allowed.unwrap_or(u64::MAX).min(kib.saturating_mul(1024)))
 }
 
-/// Returns the directories of a group and its ancestors, up to the hierarchy's root.
+/// Directories of a group and its ancestors, up to the hierarchy's root.
 fn ancestors(root: &Path, path: &str) -> Vec<PathBuf> {
     let group = root.join(path.trim_start_matches('/'));
     let above = group
@@ -74,7 +74,7 @@ fn take_cpu(found: &mut Cgroup, directory: &Path) {
     }
 }
 
-/// Returns quota and period of a group.
+/// Quota and period of a group.
 ///
 /// Version 2 has both in `cpu.max`, with `max` for no limit; version 1 has two files, with -1.
 fn cpu_quota(directory: &Path) -> Option<(u64, u64)> {

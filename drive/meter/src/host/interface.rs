@@ -57,14 +57,14 @@ const LOSSES: [&str; 8] = [
 /// Netlink description of an interface.
 pub(super) struct Link(Vec<u8>);
 
-/// Returns the interface with this number.
+/// Interface with this number.
 pub(super) fn link_with(index: u32) -> io::Result<Link> {
     let mut body = vec![0; LINK_HEADER];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     ask(&body)
 }
 
-/// Returns the interface with this name.
+/// Interface with this name.
 pub(super) fn link(name: &str) -> io::Result<Link> {
     let mut body = vec![0; LINK_HEADER];
     attribute(&mut body, NAME, &[name.as_bytes(), &[0]].concat());
@@ -83,12 +83,11 @@ impl Link {
         Some(text(value(&self.0[LINK_HEADER..], NAME)?))
     }
 
-    /// Returns its number.
     pub(super) fn index(&self) -> u32 {
         word(&self.0, 4).unwrap_or(0)
     }
 
-    /// Returns its hardware address, as `/sys` writes it.
+    /// Its hardware address, as `/sys` writes it.
     pub(super) fn address(&self) -> String {
         let octets = value(&self.0[LINK_HEADER..], ADDRESS).unwrap_or_default();
         let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -187,7 +186,7 @@ fn offloads(name: &str) -> io::Result<Offloads> {
     })
 }
 
-/// Returns the driver's counters of losses that are not zero.
+/// Driver's counters of losses that are not zero.
 fn driver_counters(name: &str) -> io::Result<BTreeMap<String, u64>> {
     let all = ethtool::counters(name)?.into_iter();
     Ok(all
@@ -200,7 +199,7 @@ fn counts_losses(name: &str) -> bool {
     LOSSES.iter().any(|part| name.contains(part))
 }
 
-/// Returns all counters of losses on an interface, of driver and kernel. Empty if it is unknown.
+/// All counters of losses on an interface, of driver and kernel. Empty if it is unknown.
 pub(crate) fn loss_counters(name: &str) -> BTreeMap<String, u64> {
     let kernel = link(name).ok().and_then(|link| link.statistics());
     let driver = ethtool::counters(name).unwrap_or_default();

@@ -70,7 +70,7 @@ fn without_interface(facts: &mut HostFacts) {
     }
 }
 
-/// Returns the value, or `None` after recording why it is unreadable.
+/// Value, or `None` after recording why it is unreadable.
 fn noted<T>(facts: &mut HostFacts, fact: Fact, read: io::Result<T>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
@@ -82,7 +82,7 @@ fn noted<T>(facts: &mut HostFacts, fact: Fact, read: io::Result<T>) -> Option<T>
     }
 }
 
-/// Returns why a fact could not be read, and the privilege to grant.
+/// Why a fact could not be read, and the privilege to grant.
 fn reason(error: &io::Error) -> Unreadable {
     let is_forbidden = error.kind() == io::ErrorKind::PermissionDenied;
     let (cause, grant) = match error.raw_os_error() {
@@ -104,24 +104,24 @@ fn reason(error: &io::Error) -> Unreadable {
 /// "Operation not supported".
 const EOPNOTSUPP: i32 = 95;
 
-/// Returns the content of a file, without the space around it. `None` if it cannot be read.
+/// Content of a file, without the space around it. `None` if it cannot be read.
 fn file(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
 }
 
-/// Returns the number of 32 bits in an attribute of this kind.
+/// Number of 32 bits in an attribute of this kind.
 fn number(attributes: &[u8], kind: u16) -> Option<u32> {
     word(value(attributes, kind)?, 0)
 }
 
-/// Returns the text up to the first zero byte.
+/// Text up to the first zero byte.
 fn text(octets: &[u8]) -> String {
     let name = octets.split(|octet| *octet == 0).next();
     String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
 }
 
-/// Returns the error of a missing item.
+/// Error of a missing item.
 fn absent(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, what)
 }

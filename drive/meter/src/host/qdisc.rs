@@ -46,7 +46,7 @@ fn all(name: &str, queue: Option<u64>) -> io::Result<Vec<Qdisc>> {
     Ok(qdiscs.flatten().chain(classes.flatten()).collect())
 }
 
-/// Returns the common fields of a qdisc or class message, and its options.
+/// Common fields of a qdisc or class message, and its options.
 fn common(message: &[u8]) -> Option<(Qdisc, &[u8])> {
     let attributes = message.get(HEADER..)?;
     let statistics = value(attributes, STATISTICS).unwrap_or_default();
@@ -160,13 +160,13 @@ fn words_of_class(parameters: &[u8], rate: Option<u64>, ceil: Option<u64>) -> Op
     })
 }
 
-/// Returns the rate of the `struct tc_ratespec` at `offset`, or `large`, its 64-bit replacement.
+/// Rate of the `struct tc_ratespec` at `offset`, or `large`, its 64-bit replacement.
 fn rate(parameters: &[u8], offset: usize, large: Option<u64>) -> Option<u64> {
     let bytes = large.or(word(parameters, offset + 8).map(u64::from))?;
     Some(bytes.saturating_mul(8))
 }
 
-/// Returns a handle as `tc` writes it.
+/// A handle as `tc` writes it.
 fn handle(number: u32) -> String {
     let (major, minor) = (number >> 16, number & 0xffff);
     match (number, minor) {

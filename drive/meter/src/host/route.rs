@@ -71,7 +71,7 @@ fn route(to: IpAddr) -> io::Result<Route> {
     })
 }
 
-/// Returns the name of the interface that packets to an address leave through.
+/// Name of the interface that packets to an address leave through.
 pub fn interface_towards(to: IpAddr) -> Option<String> {
     let found = lookup(to, 0).ok()?;
     number(&found[ROUTE_HEADER..], INTERFACE).and_then(name_of)
@@ -92,9 +92,9 @@ fn lookup(to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
     answer.filter(is_whole).ok_or_else(|| absent("route"))
 }
 
-/// Returns the route as arguments of `ip route`, without metrics. Empty for a route with more than
-/// these arguments and the metrics that are read say, as one of several hops: `ip route replace`
-/// would lose the rest.
+/// Route as arguments of `ip route`, without metrics. Empty for a route with more than these
+/// arguments and the metrics that are read say, as one of several hops: `ip route replace` would
+/// lose the rest.
 fn spec(message: &[u8], device: &str) -> String {
     let (bits, attributes) = (message[1], &message[ROUTE_HEADER..]);
     if !is_modelled(message) {
@@ -189,7 +189,7 @@ fn is_modelled_metric(kind: u16, value: &[u8]) -> bool {
     }
 }
 
-/// Returns the metrics by their numbers (`RTAX_*` of linux/rtnetlink.h).
+/// Metrics by their numbers (`RTAX_*` of linux/rtnetlink.h).
 fn metrics_of(message: &[u8]) -> RouteMetrics {
     let all = value(&message[ROUTE_HEADER..], METRICS).unwrap_or_default();
     let mut metrics = RouteMetrics::default();
@@ -220,12 +220,12 @@ fn address(octets: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Returns the name of the interface with this number.
+/// Name of the interface with this number.
 fn name_of(index: u32) -> Option<String> {
     super::interface::link_with(index).ok()?.name()
 }
 
-/// Returns the metrics remembered of a peer (`linux/tcp_metrics.h`); none is not an error.
+/// Metrics remembered of a peer (`linux/tcp_metrics.h`); none is not an error.
 fn peer(to: IpAddr) -> io::Result<PeerMetrics> {
     const GET: u8 = 1;
     const VALUES: u16 = 6;

@@ -46,14 +46,14 @@ pub(super) fn read(facts: &mut HostFacts) {
     facts.conntrack = noted(facts, Fact::Conntrack, conntrack());
 }
 
-/// Returns whether the namespace is another than the machine's first. Settings of the whole machine
-/// are read-only there, for root too.
+/// Whether the namespace is another than the machine's first. Settings of the whole machine are
+/// read-only there, for root too.
 fn is_contained() -> Option<bool> {
     let of_machine = fs::metadata("/proc/sys/net/ipv4/tcp_allowed_congestion_control").ok()?;
     Some(of_machine.permissions().readonly())
 }
 
-/// Returns the pages of TCP sockets.
+/// Pages of TCP sockets.
 ///
 /// The line is `TCP: inuse 1 orphan 0 tw 0 alloc 1 mem 0`.
 fn tcp_memory() -> io::Result<u64> {
@@ -65,7 +65,7 @@ fn tcp_memory() -> io::Result<u64> {
     pages.ok_or_else(|| absent("TCP memory"))
 }
 
-/// Returns the softnet counters per CPU.
+/// Softnet counters per CPU.
 ///
 /// One line per CPU, hexadecimal; since 5.10 the thirteenth column is the CPU.
 fn softnet() -> io::Result<Vec<Softnet>> {

@@ -35,7 +35,7 @@ pub(super) fn read(facts: &mut HostFacts, name: &str) {
     }
 }
 
-/// Returns whether the directory is that of the interface of this namespace.
+/// Whether the directory is that of the interface of this namespace.
 fn is_this(directory: &std::path::Path, name: &str) -> bool {
     let file = |name: &str| file(directory.join(name)).unwrap_or_default();
     let Ok(link) = link(name) else {
@@ -44,7 +44,7 @@ fn is_this(directory: &std::path::Path, name: &str) -> bool {
     file("ifindex") == link.index().to_string() && file("address") == link.address()
 }
 
-/// Returns the CPU masks of the receive queues, in their order.
+/// CPU masks of the receive queues, in their order.
 fn masks(directory: &std::path::Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for queue in 0.. {
@@ -63,7 +63,7 @@ fn node(directory: &std::path::Path) -> io::Result<i64> {
     text.trim().parse().map_err(io::Error::other)
 }
 
-/// Returns the interrupts of the card: those of its device, else those named after it.
+/// Interrupts of the card: those of its device, else those named after it.
 fn interrupts(directory: &std::path::Path, name: &str) -> io::Result<Vec<Interrupt>> {
     let of_device: Vec<u64> = fs::read_dir(directory.join("device/msi_irqs"))
         .into_iter()

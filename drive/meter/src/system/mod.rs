@@ -48,7 +48,7 @@ pub(crate) const NO_BUFFERS: i32 = match () {
     () => 55,
 };
 
-/// Returns the unspecified address of the family of `peer`.
+/// Unspecified address of the family of `peer`.
 pub(crate) fn any_address(peer: SocketAddr) -> IpAddr {
     match peer {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -56,7 +56,7 @@ pub(crate) fn any_address(peer: SocketAddr) -> IpAddr {
     }
 }
 
-/// Returns the third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
+/// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
 pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
     let settings = [
         ("net.ipv4.tcp_rmem", 2),
@@ -71,7 +71,7 @@ pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
     })
 }
 
-/// Returns the memory that all TCP connections of this host may occupy: `tcp_mem`, in pages.
+/// Memory that all TCP connections of this host may occupy: `tcp_mem`, in pages.
 pub(crate) fn tcp_memory() -> Option<Bytes> {
     /// Smallest page of the systems that have this setting.
     const PAGE: u64 = 4096;

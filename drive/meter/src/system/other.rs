@@ -32,12 +32,12 @@ impl Sampler {
     }
 }
 
-/// Returns `None`: interfaces are not looked up.
+/// `None`: interfaces are not looked up.
 pub(crate) fn interface_towards(_: IpAddr) -> Option<String> {
     None
 }
 
-/// Returns no counters: those of interfaces are not read.
+/// No counters: those of interfaces are not read.
 pub(crate) fn loss_counters(_: &str) -> BTreeMap<String, u64> {
     BTreeMap::new()
 }

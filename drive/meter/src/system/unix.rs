@@ -58,7 +58,7 @@ pub(crate) mod clock {
         read(ClockId::Realtime).as_nanos() as i64
     }
 
-    /// Returns the CPU time of the calling thread; all of it counts as user time.
+    /// CPU time of the calling thread; all of it counts as user time.
     pub(crate) fn thread_split() -> (Duration, Duration) {
         (read(ClockId::ThreadCPUTime), Duration::ZERO)
     }

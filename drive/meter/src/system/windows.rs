@@ -41,7 +41,7 @@ pub(crate) mod clock {
 
     use cpu_time::{ProcessTime, ThreadTime};
 
-    /// Returns the time since the first call.
+    /// Time since the first call.
     pub(crate) fn monotonic() -> i64 {
         static EPOCH: OnceLock<Instant> = OnceLock::new();
         EPOCH.get_or_init(Instant::now).elapsed().as_nanos() as i64
@@ -52,7 +52,7 @@ pub(crate) mod clock {
         now.unwrap_or_default().as_nanos() as i64
     }
 
-    /// Returns the CPU time of the calling thread; all of it counts as user time.
+    /// CPU time of the calling thread; all of it counts as user time.
     pub(crate) fn thread_split() -> (Duration, Duration) {
         (ThreadTime::now().as_duration(), Duration::ZERO)
     }

@@ -123,7 +123,7 @@ pub struct Qdisc {
 }
 
 impl Interface {
-    /// Returns the sum of those counters of `names` that exist.
+    /// Sum of those counters of `names` that exist.
     pub fn count(&self, names: &[&str]) -> u64 {
         let statistics = self.statistics.iter().flatten();
         let named = statistics.filter(|(name, _)| names.contains(&name.as_str()));
@@ -144,7 +144,7 @@ impl Interface {
         offloads.gso != Some(false) || offloads.tso == Some(true)
     }
 
-    /// Returns interrupts per CPU, summed over all lines.
+    /// Interrupts per CPU, summed over all lines.
     pub fn interrupts_per_cpu(&self) -> Vec<u64> {
         let lines = self.interrupts.as_deref().unwrap_or_default();
         let cpus = lines.iter().map(|line| line.per_cpu.len()).max();

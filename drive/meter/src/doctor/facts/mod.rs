@@ -155,12 +155,12 @@ pub struct Conntrack {
 }
 
 impl HostFacts {
-    /// Returns a setting by its dotted name.
+    /// A setting by its dotted name.
     pub fn sysctl(&self, name: &str) -> Option<&str> {
         self.sysctls.get(name).map(String::as_str)
     }
 
-    /// Returns a numeric setting.
+    /// A numeric setting.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.sysctl(name)?.trim().parse().ok()
     }
@@ -170,7 +170,7 @@ impl HostFacts {
         self.number(name) == Some(0)
     }
 
-    /// Returns a setting of three numbers: minimum, default and maximum.
+    /// A setting of three numbers: minimum, default and maximum.
     pub fn triple(&self, name: &str) -> Option<[u64; 3]> {
         let mut numbers = self.sysctl(name)?.split_whitespace().map(str::parse);
         let mut next = || numbers.next()?.ok();
@@ -184,13 +184,13 @@ impl HostFacts {
         Some(version >= (major, minor))
     }
 
-    /// Returns the metrics of the route; all unset if the route is unknown.
+    /// Metrics of the route; all unset if the route is unknown.
     pub fn metrics(&self) -> RouteMetrics {
         let metrics = self.route.as_ref().map(|route| route.metrics.clone());
         metrics.unwrap_or_default()
     }
 
-    /// Returns the name of the interface.
+    /// Name of the interface.
     pub fn device(&self) -> Option<&str> {
         Some(self.interface.as_ref()?.name.as_str())
     }

@@ -14,7 +14,7 @@ macro_rules! facts {
         }
 
         impl Fact {
-            /// Returns its name in [`HostFacts::unreadable`] and in output.
+            /// Its name in [`HostFacts::unreadable`] and in output.
             pub const fn name(self) -> &'static str {
                 match self {
                     Self::Sysctl(name) => name,

@@ -73,7 +73,7 @@ impl RouteMetrics {
         );
     }
 
-    /// Returns the metrics as arguments of `ip route`.
+    /// Metrics as arguments of `ip route`.
     pub fn words(&self) -> String {
         let number = |name: &str, lock: u32, value: Option<u64>| {
             let lock = if self.is_locked(lock) { "lock " } else { "" };
@@ -101,7 +101,7 @@ impl RouteMetrics {
 }
 
 impl Route {
-    /// Returns the command that gives the route `metrics` and no others.
+    /// Command that gives the route `metrics` and no others.
     pub fn replace(&self, metrics: &RouteMetrics) -> String {
         let mut command = String::from("ip route replace ");
         command.push_str(&self.spec);
@@ -109,7 +109,7 @@ impl Route {
         command
     }
 
-    /// Returns the command that restores the route as it was read.
+    /// Command that restores the route as it was read.
     pub fn restore(&self) -> String {
         self.replace(&self.metrics)
     }

@@ -61,8 +61,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     Some(when(finding.whatif(other)))
 }
 
-/// Returns whether `control` can be the default. In a namespace other than the machine's first, only
-/// a control that every user may choose can.
+/// Whether `control` can be the default. In a namespace other than the machine's first, only a
+/// control that every user may choose can.
 fn is_possible_default(facts: &HostFacts, control: &str) -> bool {
     let allowed = facts.sysctl("net.ipv4.tcp_allowed_congestion_control");
     facts.is_contained != Some(true)
@@ -105,7 +105,7 @@ fn after_one_loss(control: &str, path: &Path) -> Option<(Rate, String)> {
     Some((law::scaled(path.rate, 0.75), words))
 }
 
-/// Returns a control that reaches more, and whether the kernel has it.
+/// A control that reaches more, and whether the kernel has it.
 fn better(facts: &HostFacts, control: &str, path: &Path) -> (&'static str, bool) {
     let cubic = path.loss.and_then(|p| law::rate_at_loss("cubic", path, p));
     let is_enough = cubic.is_none_or(|rate| rate >= path.rate);

@@ -53,11 +53,11 @@ pub struct Rule {
     pub references: &'static [&'static str],
     /// Facts that the check requires.
     pub needs: &'static [Fact],
-    /// Returns a finding if the host limits connections over the path.
+    /// A finding if the host limits connections over the path.
     pub check: fn(&HostFacts, &Path) -> Option<Finding>,
 }
 
-/// Returns the rule with this id.
+/// Rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)
 }

@@ -48,7 +48,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
 /// Maximum number of CPUs of a kernel.
 const MOST_CPUS: u64 = 8192;
 
-/// Returns the mask of the first `cpus` CPUs. It has groups of 32, as the kernel writes it.
+/// Mask of the first `cpus` CPUs. It has groups of 32, as the kernel writes it.
 fn mask(cpus: u64) -> String {
     let group = |bits: u64| format!("{:x}", (1_u64 << bits.min(32)) - 1);
     let mut words = Vec::new();

@@ -72,7 +72,7 @@ fn undo_of_bucket(qdisc: &Qdisc, all: &[Qdisc], device: &str) -> Option<String> 
     })
 }
 
-/// Returns the rate that a queueing discipline shapes to.
+/// Rate that a queueing discipline shapes to.
 fn rate_of(qdisc: &Qdisc, all: &[Qdisc]) -> Option<u64> {
     if qdisc.kind == "htb" {
         class_of(qdisc, all)?.rate_bps

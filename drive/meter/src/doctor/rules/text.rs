@@ -9,12 +9,12 @@ use crate::doctor::law::{self, Work};
 use crate::doctor::path::{Direction, Path};
 use crate::doctor::shell::word;
 
-/// Returns the place where a setting was read.
+/// Place where a setting was read.
 pub(super) fn place(sysctl: &str) -> String {
     format!("/proc/sys/{}", sysctl.replace('.', "/"))
 }
 
-/// Returns the command that sets a setting.
+/// Command that sets a setting.
 pub(super) fn set(sysctl: &str, value: &str) -> String {
     let words: Vec<&str> = value.split_whitespace().collect();
     format!("sysctl -w {sysctl}={}", word(&words.join(" ")))
@@ -69,8 +69,8 @@ pub(super) fn both_mtus(mtu: u64) -> [String; 2] {
     ["sender", "receiver"].map(|host| format!("{host}.mtu={mtu}"))
 }
 
-/// Returns a value of `tcp_rmem` without findings. Its default is large enough for a first flight,
-/// and its maximum for the path.
+/// A value of `tcp_rmem` without findings. Its default is large enough for a first flight, and its
+/// maximum for the path.
 pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: &Path) -> String {
     let share = law::window_share(facts).max(0.5);
     let max = match path.limit_of_window(law::share_of(max, share)) {
@@ -93,17 +93,17 @@ pub(super) const USUAL_WMEM_MAX: u64 = 4_194_304;
 /// The kernel's default of the second value of `tcp_rmem`.
 const USUAL_RMEM: u64 = 131_072;
 
-/// Returns microseconds as a duration.
+/// Microseconds as a duration.
 pub(super) fn micros(micros: u64) -> Duration {
     Duration::from_nanos(micros.saturating_mul(1000))
 }
 
-/// Returns the sum of counters.
+/// Sum of counters.
 pub(super) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// Returns the nonzero counters as text.
+/// Nonzero counters as text.
 pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String {
     let named = all.filter(|(_, count)| *count > 0);
     let named: Vec<String> = named
@@ -115,8 +115,8 @@ pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String 
 /// Condition of a ceiling that follows from counted losses.
 pub(super) const GOES_ON: &str = "losses go on as on average so far, one at a time";
 
-/// Returns the ceiling of losing `lost` of `all` packets, if below the path's rate. Also returns
-/// the effect as text. The peer's congestion control is unknown: CUBIC, the usual one, is assumed.
+/// Ceiling of losing `lost` of `all` packets, if below the path's rate. Also returns the effect as
+/// text. The peer's congestion control is unknown: CUBIC, the usual one, is assumed.
 pub(super) fn loss_limit(path: &Path, lost: u64, all: u64) -> Option<(Rate, String)> {
     let p = Probability::try_new(lost as f64 / all.max(lost).max(1) as f64)?;
     let limit = path.limit(law::rate_at_loss("cubic", path, p)?)?;
@@ -128,8 +128,7 @@ pub(super) fn loss_limit(path: &Path, lost: u64, all: u64) -> Option<(Rate, Stri
     Some((limit, words))
 }
 
-/// Returns a buffer that holds `window` bytes if `share` of it is window. The result is a power of
-/// two.
+/// A buffer that holds `window` bytes if `share` of it is window. The result is a power of two.
 pub(super) fn buffer_for(window: Bytes, share: f64) -> u64 {
     let bytes = window.as_u64() as f64 / share;
     // The kernel stores such settings in 31 bits.
@@ -139,7 +138,7 @@ pub(super) fn buffer_for(window: Bytes, share: f64) -> u64 {
         .min((1 << 31) - 1)
 }
 
-/// Returns `window` over the RTT of the path, as text.
+/// `window` over the RTT of the path, as text.
 pub(super) fn window_over_rtt(window: Bytes, path: &Path) -> String {
     let limit = path.limit_of_window(window).unwrap_or(path.rate);
     format!(
@@ -187,12 +186,12 @@ pub(super) fn route_undo(route: &Route) -> Option<String> {
     (!route.spec.contains(" proto ra")).then(|| route.restore())
 }
 
-/// Returns the segments of a route's initial window, if fewer than in RFC 6928.
+/// Segments of a route's initial window, if fewer than in RFC 6928.
 pub(super) fn small_window(metric: Option<u64>) -> Option<u64> {
     metric.filter(|segments| (1..law::INITIAL_WINDOW).contains(segments))
 }
 
-/// Returns the time of `rounds` lost at a connection's start, and the effect.
+/// Time of `rounds` lost at a connection's start, and the effect.
 pub(super) fn late_start(path: &Path, segments: u64, rounds: f64) -> (Duration, String) {
     debug_assert!(
         rounds >= 0.0 && rounds.is_finite(),
@@ -216,7 +215,7 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
     }
 }
 
-/// Returns the doublings of a window to `factor` times its size; 0 below one.
+/// Doublings of a window to `factor` times its size; 0 below one.
 pub(super) fn doublings(factor: f64) -> f64 {
     let mut rounds = 0.0;
     let mut reached = 1.0;
@@ -227,7 +226,7 @@ pub(super) fn doublings(factor: f64) -> f64 {
     rounds
 }
 
-/// Returns the ceiling of packets of `mtu` instead of `usual` bytes, and the effect.
+/// Ceiling of packets of `mtu` instead of `usual` bytes, and the effect.
 pub(super) fn smaller_segments(
     facts: &HostFacts,
     path: &Path,
@@ -299,7 +298,7 @@ pub(super) fn offload_finding(
     Some(finding.ceiling(limit).undo(set("off")))
 }
 
-/// Returns the place of a queueing discipline, as arguments of `tc`.
+/// Place of a queueing discipline, as arguments of `tc`.
 pub(super) fn at(parent: &str) -> String {
     match parent {
         "root" => String::from("root"),
