@@ -28,14 +28,14 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns the addresses whose first `prefix` bits are those of `address`.
+    /// Addresses whose first `prefix` bits are those of `address`.
     #[cfg(target_os = "linux")]
     pub(crate) fn new(address: IpAddr, prefix: u8) -> Self {
         let prefix = prefix.min(128);
         Self { address, prefix }
     }
 
-    /// Returns the address and the length of the prefix, at most the address's length.
+    /// Address and the length of the prefix, at most the address's length.
     #[cfg(target_os = "linux")]
     pub(crate) fn parts(self) -> (IpAddr, u8) {
         let longest = if self.address.is_ipv4() { 32 } else { 128 };
@@ -91,7 +91,7 @@ impl Network {
         Ok(Self { address, prefix })
     }
 
-    /// Returns whether the network contains the address.
+    /// Whether the network contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = |address: IpAddr| match address {
             IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
@@ -129,8 +129,8 @@ pub struct Admission {
 }
 
 impl Default for Admission {
-    /// Returns 16 concurrent tests, as many waiting, eight per address, an hour, half the memory,
-    /// and iperf3's limits.
+    /// 16 concurrent tests, as many waiting, eight per address, an hour, half the memory, and
+    /// iperf3's limits.
     fn default() -> Self {
         Self {
             tests: 16,
@@ -200,7 +200,7 @@ pub(super) struct Load {
 }
 
 impl Admission {
-    /// Returns whether an address may use the server.
+    /// Whether an address may use the server.
     pub(super) fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.allow.is_empty() || self.allow.iter().any(|network| network.contains(address))
@@ -280,8 +280,8 @@ impl Admission {
         Ok(())
     }
 
-    /// Returns whether the connections of transactions suffice in addition to those of the running
-    /// tests: all of them, and those of the source.
+    /// Whether the connections of transactions suffice in addition to those of the running tests:
+    /// all of them, and those of the source.
     fn has_connections(&self, demand: &Demand, load: &Load) -> bool {
         if demand.connections == 0 {
             return true;
@@ -297,7 +297,7 @@ impl Admission {
         all <= self.connections && of_source <= self.connections / 2
     }
 
-    /// Returns whether rate and memory suffice in addition to the running tests.
+    /// Whether rate and memory suffice in addition to the running tests.
     fn fits(&self, demand: &Demand, load: &Load) -> bool {
         let sum = |of: fn(&Demand) -> u64| load.running.iter().map(of).fold(0, u64::saturating_add);
         let rate = sum(|test| test.rate).saturating_add(demand.rate);

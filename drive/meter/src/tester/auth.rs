@@ -68,8 +68,7 @@ pub fn token(user: &str, password: &str, pem: &str, padding: Padding) -> Result<
     Ok(BASE64_STANDARD.encode(encrypted))
 }
 
-/// Returns a check of tokens with one padding, against a private key and a file of `user,digest`
-/// lines.
+/// A check of tokens with one padding, against a private key and a file of `user,digest` lines.
 ///
 /// # Errors
 /// If the key cannot be read.

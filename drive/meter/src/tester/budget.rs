@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Budget(Option<AtomicU64>);
 
 impl Budget {
-    /// Returns a budget of this number of bytes; `None`: unlimited.
+    /// A budget of this number of bytes; `None`: unlimited.
     pub(super) fn new(bytes: Option<u64>) -> Self {
         Self(bytes.map(AtomicU64::new))
     }
@@ -21,7 +21,7 @@ impl Budget {
         before.min(bytes as u64) as usize
     }
 
-    /// Returns bytes that could not be sent.
+    /// Bytes that could not be sent.
     pub(super) fn give_back(&self, bytes: usize) {
         if let Some(left) = &self.0 {
             left.fetch_add(bytes as u64, Ordering::AcqRel);

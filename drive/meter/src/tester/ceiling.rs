@@ -93,7 +93,7 @@ fn receive(mut socket: &TcpStream, block: usize, bytes: &AtomicU64, stop: &Atomi
     }
 }
 
-/// Returns whether a call ended because of its time limit.
+/// Whether a call ended because of its time limit.
 fn is_wait(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)

@@ -350,7 +350,7 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
-    /// Returns a socket for a stream, bound as the user requested.
+    /// A socket for a stream, bound as the user requested.
     fn stream_socket(&self, place: usize) -> io::Result<RawSocket> {
         let domain = Domain::for_address(self.server);
         let socket = options::socket(domain, self.traffic.parameters())?;
@@ -358,7 +358,7 @@ impl<'a> Test<'a> {
         Ok(socket)
     }
 
-    /// Returns the local port that the user requested for a stream.
+    /// Local port that the user requested for a stream.
     fn local_port(&self, place: usize) -> Option<u16> {
         self.request.client_port.map(|port| port + place as u16)
     }
@@ -405,7 +405,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Returns whether a read timed out: systems have two error codes for that.
+/// Whether a read timed out: systems have two error codes for that.
 pub(super) fn is_timeout(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -413,7 +413,7 @@ pub(super) fn is_timeout(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the private parameters for a server of this project.
+/// Private parameters for a server of this project.
 fn private(transport: Transport, offload: Offload) -> Value {
     let mut private = json!({"version": samples::VERSION});
     if transport == Transport::Udp {
@@ -559,7 +559,7 @@ pub(super) fn bind(
     socket.bind(&SocketAddr::new(from, port.unwrap_or(0)).into())
 }
 
-/// Returns random bytes for a cookie, from the system's random source.
+/// Random bytes for a cookie, from the system's random source.
 pub(super) fn random() -> [u8; 36] {
     let mut bytes = [0; 36];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

@@ -48,7 +48,7 @@ pub(super) trait Connection {
     fn write_block(&self, block: &Block, bytes: usize) -> io::Result<usize> {
         self.write(&block.bytes[..bytes])
     }
-    /// Returns the bytes written and not acknowledged.
+    /// Bytes written and not acknowledged.
     fn unacknowledged(&self) -> io::Result<u64>;
     /// What it has sent and received, with headers and retransmissions.
     fn wire_counts(&self) -> io::Result<WireCounts> {
@@ -56,15 +56,14 @@ pub(super) trait Connection {
     }
     /// Ends one or both directions.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
-    /// Returns the addresses of this end and of the peer.
+    /// Addresses of this end and of the peer.
     fn addresses(&self) -> io::Result<[SocketAddr; 2]>;
     /// Sets the options of a connected stream, and reads back those in effect.
     fn apply_options(&self, parameters: &Parameters) -> io::Result<Effective>;
-    /// Returns the current state of the stream.
+    /// Current state of the stream.
     fn view(&self) -> io::Result<View>;
-    /// Returns all its counters, at a time of the caller's clock.
+    /// All its counters, at a time of the caller's clock.
     fn reading(&self, sampler: &Sampler, at: Instant) -> io::Result<Reading>;
-    /// Returns its buffer limits.
     fn limits(&self) -> BufferLimits;
 }
 

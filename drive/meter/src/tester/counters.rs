@@ -31,7 +31,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns its name in results.
+    /// Its name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",

@@ -85,14 +85,14 @@ impl DelayLog {
         self.strata = halved(&self.strata, &mut self.random);
     }
 
-    /// Returns the strata so far.
+    /// Strata so far.
     pub(super) fn strata(&self) -> &[Stratum] {
         &self.strata
     }
 }
 
 impl Stratum {
-    /// Returns two neighbors merged.
+    /// Two neighbors merged.
     fn merged(&self, next: &Self, random: &mut u64) -> Self {
         let count = self.count.saturating_add(next.count);
         let takes_next = draw(random) % count.max(1) < next.count;
@@ -109,7 +109,7 @@ impl Stratum {
         }
     }
 
-    /// Returns the JSON for a peer.
+    /// JSON for a peer.
     fn to_json(self) -> Value {
         let at = self.at.as_nanos();
         serde_json::json!([at, self.count, self.min_ns, self.drawn_ns, self.max_ns])
@@ -136,7 +136,7 @@ fn halved(strata: &[Stratum], random: &mut u64) -> Vec<Stratum> {
     pairs
 }
 
-/// Returns the next number of Marsaglia's xorshift64.
+/// Next number of Marsaglia's xorshift64.
 fn draw(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -144,7 +144,7 @@ fn draw(state: &mut u64) -> u64 {
     *state
 }
 
-/// Returns the JSON of one of `streams` streams, for a peer of this project.
+/// JSON of one of `streams` streams, for a peer of this project.
 pub(super) fn to_json(strata: &[Stratum], streams: usize) -> Value {
     let mut strata = strata.to_vec();
     let mut random = DelayLog::default().random;
@@ -172,8 +172,8 @@ pub(super) enum ReceivedBy {
 }
 
 impl ReceivedBy {
-    /// Returns what a difference of both clocks lacks to be a delay, in nanoseconds. At a server
-    /// the difference is too large by the offset, at a client too small.
+    /// What a difference of both clocks lacks to be a delay, in nanoseconds. At a server the
+    /// difference is too large by the offset, at a client too small.
     pub(super) fn shift(self, at: Instant, clocks: &Clocks) -> f64 {
         match self {
             Self::Server => -clocks.offset_at_server(at),
@@ -206,7 +206,7 @@ pub struct OneWayDelay {
 }
 
 impl OneWayDelay {
-    /// Returns the delays of the datagrams in `strata`; `None` without any.
+    /// Delays of the datagrams in `strata`; `None` without any.
     pub(super) fn of<'a>(
         strata: impl Iterator<Item = &'a Stratum>,
         received_by: ReceivedBy,
@@ -238,7 +238,7 @@ impl OneWayDelay {
     }
 }
 
-/// Returns the value below which `share` of the weight lies, of sorted pairs (value, weight).
+/// Value below which `share` of the weight lies, of sorted pairs (value, weight).
 fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
     let mut below = 0.0;
@@ -260,7 +260,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(us)
     }
 
-    /// Returns the clocks of a server 3 s behind that gains 100 ppm.
+    /// Clocks of a server 3 s behind that gains 100 ppm.
     fn clocks() -> Clocks {
         let offset = |at_us, offset_ns| ClockOffset {
             at: at(at_us),
@@ -273,12 +273,12 @@ mod tests {
         }
     }
 
-    /// Returns a time of the client's clock by the server's.
+    /// A time of the client's clock by the server's.
     fn by_server(us: u64) -> Instant {
         at(us - 3_000_000 + (us - 10_000_000) / 10_000)
     }
 
-    /// Returns delays of 1 ms over 10 s. Every hundredth is 5 ms, a single one 9 ms.
+    /// Delays of 1 ms over 10 s. Every hundredth is 5 ms, a single one 9 ms.
     fn delays() -> impl Iterator<Item = (u64, u64)> {
         (0..100_000).map(|number| {
             let delay = match number {

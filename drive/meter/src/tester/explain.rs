@@ -59,7 +59,7 @@ fn set_rate(diagnosis: &mut Diagnosis, (bytes, time): (u64, std::time::Duration)
     }
 }
 
-/// Returns the account of a stream; `None` if this end has no readings of it.
+/// Account of a stream; `None` if this end has no readings of it.
 pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount> {
     let own = readings(&kept.own, id)?;
     let peer = kept.peer.as_ref();
@@ -108,7 +108,7 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     Some(account)
 }
 
-/// Returns summaries of this host and the peer's during a test; `None` if unknown.
+/// Summaries of this host and the peer's during a test; `None` if unknown.
 pub fn host_summaries(outcome: &Outcome) -> [Option<HostSummary>; 2] {
     let kept = Readings::of(outcome);
     [Some(&kept.own), kept.peer.as_ref()].map(|samples| {
@@ -118,7 +118,7 @@ pub fn host_summaries(outcome: &Outcome) -> [Option<HostSummary>; 2] {
     })
 }
 
-/// Returns the last boots of this host and the peer's; `None` if unknown.
+/// Last boots of this host and the peer's; `None` if unknown.
 pub fn boots(outcome: &Outcome) -> [Option<Boot>; 2] {
     let kept = Readings::of(outcome);
     [kept.own.boot, kept.peer.and_then(|peer| peer.boot)]
@@ -152,7 +152,7 @@ fn readings(samples: &Samples, id: u64) -> Option<&[Reading]> {
     (!readings.is_empty()).then_some(&readings[..])
 }
 
-/// Returns an empty account with the known settings.
+/// An empty account with the known settings.
 fn account(kept: &Readings, role: Role) -> CounterAccount {
     let (sender, receiver) = match role {
         Role::Sender => (Some(&kept.own), kept.peer.as_ref()),
@@ -207,7 +207,7 @@ fn path_left(kept: &Readings, id: u64, role: Role) -> Option<Rate> {
     Some(Rate::from_bps(left))
 }
 
-/// Returns half of the minimum RTT, the offset between the two ends' test clocks.
+/// Half of the minimum RTT, the offset between the two ends' test clocks.
 ///
 /// iperf3's client starts its clock when the server's message that data may flow arrives, one-way
 /// delay after the server's clock. nuttcp's server starts its clock when a data connection of the
@@ -220,7 +220,7 @@ fn one_way_delay(own: &Samples) -> Duration {
     Duration::from_nanos(min.unwrap_or(Duration::ZERO).as_nanos() / 2)
 }
 
-/// Returns a server's reading by the client's clock.
+/// A server's reading by the client's clock.
 fn shifted(reading: &Reading, delay: Duration, server_is_later: bool) -> Reading {
     let at = match server_is_later {
         true => reading.at + delay,

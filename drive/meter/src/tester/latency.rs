@@ -54,7 +54,7 @@ pub enum PingKind {
 }
 
 impl PingKind {
-    /// Returns its name in results.
+    /// Its name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Icmp => "icmp",
@@ -88,7 +88,7 @@ impl Latency {
         }
     }
 
-    /// Returns the RTT at a percentile (nearest rank); `None` without replies.
+    /// RTT at a percentile (nearest rank); `None` without replies.
     pub fn percentile(times: &[Duration], share: f64) -> Option<Duration> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
@@ -237,7 +237,7 @@ impl Pings {
 /// A socket with numbered requests.
 trait Echo {
     fn request(&self, number: u16) -> io::Result<()>;
-    /// Returns the number of the next reply; `None`: none is available.
+    /// Number of the next reply; `None`: none is available.
     fn reply(&self) -> io::Result<Option<u16>>;
     fn descriptor(&self) -> BorrowedFd<'_>;
 }
@@ -360,7 +360,7 @@ fn request(mut connection: &TcpStream) -> io::Result<()> {
 }
 
 impl Shared {
-    /// Returns the phase in which a request was sent.
+    /// Phase in which a request was sent.
     fn phase(&self, sent_at: Instant) -> Phase {
         let at = sent_at.saturating_duration_since(self.epoch);
         let has_passed = |since: &AtomicU64| at.as_nanos() as u64 >= since.load(Ordering::Acquire);

@@ -10,12 +10,12 @@ use super::options::mptcp;
 /// Maximum of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Returns a non-blocking listening socket.
+/// A non-blocking listening socket.
 pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     listen_with(at, None)
 }
 
-/// Returns a listening socket that accepts connections of Multipath TCP, and of TCP.
+/// A listening socket that accepts connections of Multipath TCP, and of TCP.
 pub(super) fn listen_mptcp(at: SocketAddr) -> io::Result<TcpListener> {
     listen_with(at, mptcp(true)?)
 }
@@ -27,17 +27,17 @@ fn listen_with(at: SocketAddr, protocol: Option<Protocol>) -> io::Result<TcpList
     Ok(socket.into())
 }
 
-/// Returns a non-blocking UDP socket on a port that several may share.
+/// A non-blocking UDP socket on a port that several may share.
 pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
     bound(at, (Type::DGRAM, None), true).map(UdpSocket::from)
 }
 
-/// Returns a UDP socket on a port of its own.
+/// A UDP socket on a port of its own.
 pub(super) fn exclusive_udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
     bound(at, (Type::DGRAM, None), false).map(UdpSocket::from)
 }
 
-/// Returns a UDP socket on a shared port that is connected to one peer.
+/// A UDP socket on a shared port that is connected to one peer.
 pub(super) fn udp_stream(mut at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
     if let (SocketAddr::V6(at), SocketAddr::V6(peer)) = (&mut at, peer) {
         // A link-local address is one of an interface.

@@ -102,7 +102,7 @@ pub(super) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// Returns a buffer for datagrams of at most `size` bytes, or for coalesced ones.
+    /// A buffer for datagrams of at most `size` bytes, or for coalesced ones.
     pub(super) fn new(
         socket: &UdpSocket,
         size: usize,

@@ -144,7 +144,7 @@ pub(super) fn socket(domain: Domain, parameters: &Parameters) -> io::Result<Sock
     Ok(socket)
 }
 
-/// Returns the protocol of Multipath TCP (RFC 8684), if requested; `None`: TCP.
+/// Protocol of Multipath TCP (RFC 8684), if requested; `None`: TCP.
 ///
 /// # Errors
 /// If the system does not have it.
@@ -236,7 +236,7 @@ pub(super) fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
     }
 }
 
-/// Returns the maximum segment size in effect; `None` if the system does not report it.
+/// Maximum segment size in effect; `None` if the system does not report it.
 pub(super) fn mss(socket: &SockRef<'_>) -> Option<u32> {
     #[cfg(unix)]
     return socket.tcp_mss().ok();
@@ -322,7 +322,7 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
     Ok(effective)
 }
 
-/// Returns a system limit with its value.
+/// A system limit with its value.
 fn limit(setting: &str) -> String {
     if let Ok(value) = crate::system::settings::read(setting) {
         return format!("{setting} = {}", value.trim());

@@ -160,26 +160,26 @@ impl Outcome {
         self
     }
 
-    /// Returns the peer's counts of a stream.
+    /// Peer's counts of a stream.
     pub fn peer_of(&self, stream: &StreamOutcome) -> Option<&StreamResults> {
         let streams = &self.peer.as_ref()?.streams;
         streams.iter().find(|theirs| theirs.id == stream.id)
     }
 
-    /// Returns the bytes counted by the senders of one direction; `role` is this end's.
+    /// Bytes counted by the senders of one direction; `role` is this end's.
     ///
     /// If this end received, this is the peer's count, and `None` without the peer's results.
     pub fn sent(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Sender)
     }
 
-    /// Returns the bytes counted by the receivers of one direction; `role` is this end's.
+    /// Bytes counted by the receivers of one direction; `role` is this end's.
     pub fn received(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Receiver)
     }
 
-    /// Returns the bytes of a stream that its receiver counted, and over which time. Without the
-    /// receiver's count they are the sender's.
+    /// Bytes of a stream that its receiver counted, and over which time. Without the receiver's
+    /// count they are the sender's.
     pub fn received_of(&self, stream: &StreamOutcome) -> (u64, Duration) {
         let is_sender = stream.role == Role::Sender;
         match self.peer_of(stream).filter(|_| is_sender) {
@@ -188,7 +188,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the time over which a peer counted.
+    /// Time over which a peer counted.
     pub fn time_of(&self, peer: &StreamResults) -> Duration {
         let end = peer.end_time.filter(|end| *end > 0.0);
         end.map_or(self.measured, Duration::from_secs_f64)
@@ -204,7 +204,7 @@ impl Outcome {
         bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
-    /// Returns the exact counts of a stream's receiver. `None` unless it is a peer of this project.
+    /// Exact counts of a stream's receiver. `None` unless it is a peer of this project.
     pub fn peer_datagrams(&self, stream: &StreamOutcome) -> Option<UdpCounts> {
         let theirs = self.peer_private(stream)?;
         let count = |key: &str| theirs[key].as_u64();
@@ -223,15 +223,15 @@ impl Outcome {
         })
     }
 
-    /// Returns a peer's private results for the datagrams of a stream.
+    /// A peer's private results for the datagrams of a stream.
     fn peer_private(&self, stream: &StreamOutcome) -> Option<&Value> {
         let private = self.peer.as_ref()?.private.as_ref()?;
         let mut streams = private["datagrams"].as_array()?.iter();
         streams.find(|sent| sent["id"].as_u64() == Some(stream.id))
     }
 
-    /// Returns the one-way delays of a stream's datagrams over time, in nanoseconds: the arrival of
-    /// the first of some consecutive ones by their receiver's clock, the smallest, the largest.
+    /// One-way delays of a stream's datagrams over time, in nanoseconds: the arrival of the first
+    /// of some consecutive ones by their receiver's clock, the smallest, the largest.
     pub fn delay_over_time(&self, stream: &StreamOutcome) -> Vec<(Instant, i64, i64)> {
         let Some(clocks) = &self.clocks else {
             return Vec::new();
@@ -251,7 +251,7 @@ impl Outcome {
         shifted.collect()
     }
 
-    /// Returns one-way delays of the datagrams that this end sent, or received.
+    /// One-way delays of the datagrams that this end sent, or received.
     ///
     /// `None`: this end is not a client, the server is not of this project, or nothing arrived.
     pub fn one_way_delay(&self, role: Role) -> Option<OneWayDelay> {
@@ -268,7 +268,7 @@ impl Outcome {
         OneWayDelay::of(theirs.iter(), ReceivedBy::Server, clocks)
     }
 
-    /// Returns the results as a stock peer expects them.
+    /// Results as a stock peer expects them.
     pub fn to_results(&self) -> Results {
         let is_tcp = self.parameters.transport == Transport::Tcp;
         let sends = self
@@ -293,7 +293,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the additional results for a client of this project.
+    /// Additional results for a client of this project.
     pub(super) fn private(&self) -> Value {
         let mut private = self.samples.to_json();
         private["datagrams"] = (self.streams.iter())
@@ -326,7 +326,7 @@ impl Outcome {
     }
 }
 
-/// Returns a receiver's exact counts for a peer of this project; a sender's are zero.
+/// A receiver's exact counts for a peer of this project; a sender's are zero.
 fn datagrams_to_json(stream: &StreamOutcome, streams: usize) -> Value {
     let UdpCounts {
         report,
@@ -438,7 +438,7 @@ pub enum TestError {
     Stopped,
 }
 
-/// Returns why a name has no usable address.
+/// Why a name has no usable address.
 fn unresolved(cause: Option<&io::Error>) -> String {
     match cause {
         Some(cause) => format!("cannot be resolved: {cause}"),

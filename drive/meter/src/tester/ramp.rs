@@ -107,12 +107,12 @@ impl RampControl {
         }
     }
 
-    /// Returns the result; `None`: streams are still added.
+    /// Result; `None`: streams are still added.
     pub(super) const fn result(&self) -> Option<Ramp> {
         self.result
     }
 
-    /// Returns the number of streams of each direction that have begun.
+    /// Number of streams of each direction that have begun.
     pub(super) fn streams(&self) -> usize {
         self.turns.0.load(Ordering::Acquire)
     }

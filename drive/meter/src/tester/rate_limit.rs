@@ -106,7 +106,7 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    /// Returns the limit of a test that announced a rate.
+    /// Limit of a test that announced a rate.
     pub(super) fn new(server: Arc<TokenBucket>, wanted: &Parameters, peer: IpAddr) -> Self {
         let rate = announced(wanted, peer);
         let headers = match wanted.transport {

@@ -33,7 +33,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Returns the readings of a test.
+    /// Readings of a test.
     pub fn of(outcome: &Outcome) -> Self {
         let peer = outcome.peer.as_ref().and_then(|peer| peer.private.as_ref());
         Self {
@@ -51,7 +51,7 @@ impl Readings {
         }
     }
 
-    /// Returns the content of the file.
+    /// Content of the file.
     pub fn to_json(&self) -> Value {
         let streams = self
             .streams

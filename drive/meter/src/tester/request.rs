@@ -47,7 +47,7 @@ pub enum Offload {
 }
 
 impl Offload {
-    /// Returns its name in private parameters, and as it is typed.
+    /// Its name in private parameters, and as it is typed.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Automatic => "auto",
@@ -130,7 +130,7 @@ pub enum PingSet {
 pub const SAMPLING: Duration = Duration::from_millis(10);
 
 impl Request {
-    /// Returns a test with iperf3's defaults: TCP, one stream, 10 s, reports each second.
+    /// A test with iperf3's defaults: TCP, one stream, 10 s, reports each second.
     pub fn new(host: impl Into<String>) -> Self {
         Self {
             protocol: Protocol::default(),
@@ -163,14 +163,14 @@ impl Request {
         }
     }
 
-    /// Returns whether an address of the server may be used.
+    /// Whether an address of the server may be used.
     pub(super) fn allows(&self, address: &SocketAddr) -> bool {
         self.only_v4
             .is_none_or(|only_v4| only_v4 == address.is_ipv4())
     }
 }
 
-/// Returns the bytes of a block.
+/// Bytes of a block.
 ///
 /// The default is 128 KiB for TCP; for UDP the payload of one packet of `mss`.
 pub(super) fn block_size(parameters: &Parameters, mss: u32) -> usize {
@@ -182,7 +182,7 @@ pub(super) fn block_size(parameters: &Parameters, mss: u32) -> usize {
     parameters.len.unwrap_or(default) as usize
 }
 
-/// Returns the bytes that all senders of a test may send together; `None`: unlimited.
+/// Bytes that all senders of a test may send together; `None`: unlimited.
 pub(super) fn budget(parameters: &Parameters, block: usize) -> Option<u64> {
     match (parameters.num, parameters.blockcount) {
         (0, 0) => None,

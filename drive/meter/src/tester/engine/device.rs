@@ -55,18 +55,18 @@ impl Engine {
         Ok(Self { stack, config })
     }
 
-    /// Returns the name of the device.
+    /// Name of the device.
     pub fn device(&self) -> &str {
         &self.config.name
     }
 
-    /// Returns the addresses of the engine, and of the kernel's end of the device.
+    /// Addresses of the engine, and of the kernel's end of the device.
     pub fn addresses(&self) -> (Vec<IpAddr>, Vec<IpAddr>) {
         let kernel = self.config.kernel.iter().map(|(address, _)| *address);
         (self.config.engine.clone(), kernel.collect())
     }
 
-    /// Returns the address at which packets of the engine reach the server.
+    /// Address at which packets of the engine reach the server.
     pub(super) fn reachable(&self, to: SocketAddr) -> io::Result<SocketAddr> {
         let ip = to.ip().to_canonical();
         let mut of_family = self.config.kernel.iter();
@@ -90,7 +90,7 @@ impl Engine {
     }
 }
 
-/// Returns whether an address is one of this host. The kernel then uses the same as source.
+/// Whether an address is one of this host. The kernel then uses the same as source.
 fn is_of_this_host(to: SocketAddr) -> bool {
     let from = UdpSocket::bind((any_address(to), 0)).and_then(|socket| {
         socket.connect(to)?;

@@ -8,12 +8,12 @@ use gigatcp_why::counters::Reading;
 
 use crate::View;
 
-/// Returns the connection in the form of the tester's intervals.
+/// Connection in the form of the tester's intervals.
 pub(super) fn view(measured: &Measured) -> View {
     View::of_words(&words(measured).collect::<Vec<_>>())
 }
 
-/// Returns every counter of the connection, `at` a time of the caller's clock.
+/// Every counter of the connection, `at` a time of the caller's clock.
 ///
 /// `max_pacing_rate` is the requested limit.
 pub(super) fn of(measured: &Measured, max_pacing_rate: Option<Rate>, at: Instant) -> Reading {

@@ -19,7 +19,7 @@ use crate::{Sampler, View};
 const MIN_MSS: u32 = 88;
 
 impl Engine {
-    /// Returns the first option that the engine does not support, with the reason.
+    /// First option that the engine does not support, with the reason.
     ///
     /// `None`: it supports all options of the request.
     pub fn lacks(request: &Request) -> Option<(&'static str, String)> {
@@ -96,12 +96,12 @@ impl Engine {
     }
 }
 
-/// Returns whether the requested congestion control is for this end, not for a sending server.
+/// Whether the requested congestion control is for this end, not for a sending server.
 fn sends(request: &Request) -> bool {
     request.parameters.direction != Direction::Reverse
 }
 
-/// Returns the options of a stream for the engine.
+/// Options of a stream for the engine.
 fn engine_options(request: &Request) -> io::Result<Options> {
     let parameters = &request.parameters;
     let mut options = Options::default();

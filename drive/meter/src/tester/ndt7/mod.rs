@@ -52,7 +52,7 @@ use crate::system::lock;
 /// Number of the stream.
 const STREAM: u64 = 1;
 
-/// Returns an option that the protocol does not have, and the reason.
+/// An option that the protocol does not have, and the reason.
 pub(super) fn lacks(request: &Request) -> Option<(&'static str, String)> {
     let parameters = &request.parameters;
     let has_amount = parameters.num > 0 || parameters.blockcount > 0;
@@ -96,7 +96,6 @@ pub(super) fn lacks(request: &Request) -> Option<(&'static str, String)> {
     Some((option, format!("ndt7 {reason}")))
 }
 
-/// Runs a test.
 pub(super) fn run(
     request: &Request,
     stops: &dyn Fn() -> bool,
@@ -322,7 +321,7 @@ fn refusal(error: &Error) -> String {
     }
 }
 
-/// Returns a server's measurements as the results of a peer; `None` without any.
+/// A server's measurements as the results of a peer; `None` without any.
 fn results(measurements: &[Measurement], role: Role) -> Option<Results> {
     let last = measurements.last()?;
     let of_kernel = match role {

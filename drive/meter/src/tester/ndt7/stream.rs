@@ -135,7 +135,7 @@ fn violation(text: &str) -> io::Error {
 }
 
 impl Data {
-    /// Returns the received bytes that were not counted yet. Those of an incomplete message count.
+    /// Received bytes that were not counted yet. Those of an incomplete message count.
     fn progress(&mut self) -> usize {
         let partial = self.web_socket.get_mut().received() - self.complete_at;
         let more = (self.payload + partial).saturating_sub(self.counted);

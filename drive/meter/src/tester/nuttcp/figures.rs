@@ -23,7 +23,7 @@ fn amount(bytes: u64, length: Duration) -> Amount {
     Amount::new(Bytes::new(bytes), span(length))
 }
 
-/// Returns an interval of one direction for nuttcp's line; `role` is this end's.
+/// An interval of one direction for nuttcp's line; `role` is this end's.
 pub fn interval(streams: &[StreamOutcome], interval: &Interval, role: Role) -> Line {
     let all = streams.iter().zip(&interval.streams);
     let parts: Vec<&StreamInterval> = all
@@ -44,7 +44,7 @@ pub fn interval(streams: &[StreamOutcome], interval: &Interval, role: Role) -> L
     }
 }
 
-/// Returns the sum of a sender's retransmissions, and those per stream if there are several.
+/// Sum of a sender's retransmissions, and those per stream if there are several.
 fn retransmissions(parts: &[&StreamInterval]) -> Option<Retransmissions> {
     let counts: Option<Vec<u32>> = parts
         .iter()
@@ -58,7 +58,7 @@ fn retransmissions(parts: &[&StreamInterval]) -> Option<Retransmissions> {
     })
 }
 
-/// Returns the figures per stream if there are several.
+/// Figures per stream if there are several.
 fn unless_single(by_stream: Vec<u32>) -> Vec<u32> {
     match by_stream[..] {
         [_] => Vec::new(),
@@ -76,7 +76,7 @@ fn window(parts: &[&StreamInterval], role: Role) -> Option<CongestionWindow> {
     })
 }
 
-/// Returns the one-line summary of one direction; `role` is this end's.
+/// One-line summary of one direction; `role` is this end's.
 ///
 /// With nuttcp's protocol it is the one made from both ends' lines.
 pub fn brief(outcome: &Outcome, role: Role) -> Brief {
@@ -136,7 +136,7 @@ pub fn brief(outcome: &Outcome, role: Role) -> Brief {
     }
 }
 
-/// Returns the figures of this end's lines, or of its half of the summary.
+/// Figures of this end's lines, or of its half of the summary.
 pub(super) fn totals(transfer: &Transfer) -> Totals {
     let traffic = &transfer.traffic;
     let streams = traffic.outcomes();
@@ -170,7 +170,7 @@ pub(super) fn totals(transfer: &Transfer) -> Totals {
     totals
 }
 
-/// Returns the facts of the setup: peer, MSS and buffers.
+/// Facts of the setup: peer, MSS and buffers.
 pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
     let Some(first) = traffic.streams.first() else {
         return Connected::default();
@@ -192,7 +192,7 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
     }
 }
 
-/// Returns a peer's counts, from its summary and its amount.
+/// A peer's counts, from its summary and its amount.
 ///
 /// The amount is the sum over its streams: a difference to this end's goes to the last streams.
 pub(super) fn results(
@@ -259,13 +259,13 @@ pub(super) fn results(
     }
 }
 
-/// Returns an amount rounded in a line as a whole number of datagrams.
+/// An amount rounded in a line as a whole number of datagrams.
 fn whole(bytes: u64, datagram: u64) -> u64 {
     let datagram = datagram.max(1);
     (bytes + datagram / 2) / datagram * datagram
 }
 
-/// Returns the time of an amount. In a line, rate and data are more exact than the time.
+/// Time of an amount. In a line, rate and data are more exact than the time.
 fn seconds(amount: Amount) -> f64 {
     match amount.rate.as_bps() {
         0 => amount.duration.as_secs_f64(),

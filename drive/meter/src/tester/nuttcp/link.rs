@@ -71,12 +71,12 @@ impl Link {
         })
     }
 
-    /// Returns the counts of a receiver of datagrams.
+    /// Counts of a receiver of datagrams.
     pub(super) fn datagrams(&self) -> MutexGuard<'_, Receiver> {
         lock(&self.datagrams)
     }
 
-    /// Returns retransmissions, and congestion window in KiB, from the sender's buffers.
+    /// Retransmissions, and congestion window in KiB, from the sender's buffers.
     pub(super) fn stamp(&self) -> Option<(u32, Option<u32>)> {
         let window = self.window.load(Ordering::Acquire);
         let window = (window != NO_WINDOW).then_some(window);
@@ -354,7 +354,7 @@ fn udp_counts(receiver: &Receiver, datagram: u64, drops: u64) -> UdpCounts {
     counts
 }
 
-/// Returns the time since 1970.
+/// Time since 1970.
 fn realtime() -> units::Duration {
     units::Duration::from_nanos(clock::realtime().unsigned_abs())
 }

@@ -40,7 +40,7 @@ pub use figures::{brief, interval};
 /// Only with intervals do datagrams carry the counts for loss detection.
 const UDP_INTERVAL: units::Duration = units::Duration::from_secs(1);
 
-/// Returns a test's parameters for nuttcp, with buffers of `block` bytes.
+/// A test's parameters for nuttcp, with buffers of `block` bytes.
 fn requested(request: &Request, block: usize) -> Parameters {
     let common = &request.parameters;
     let streams = common.parallel.max(1);

@@ -34,8 +34,7 @@ pub(in super::super) struct DataPorts {
     opened: BTreeMap<Port, Opened>,
 }
 
-/// Returns the ports at which the server of a test waits for its streams. `None`: it opens them
-/// itself.
+/// Ports at which the server of a test waits for its streams. `None`: it opens them itself.
 pub(in super::super) fn awaited(wanted: &Parameters) -> Option<(bool, Range<u16>)> {
     let is_receiver = wanted.client == gigatcp_protocol::nuttcp::Side::Transmitter;
     let is_awaited = match wanted.udp {
@@ -94,7 +93,7 @@ impl DataPorts {
         self.opened.retain(|port, _| is_needed(*port));
     }
 
-    /// Returns the open ports with their descriptors.
+    /// Open ports with their descriptors.
     pub(in super::super) fn descriptors(&self) -> impl Iterator<Item = (Port, BorrowedFd<'_>)> {
         self.opened.iter().map(|(port, opened)| match opened {
             Opened::Tcp(listener) => (*port, listener.as_fd()),

@@ -130,7 +130,7 @@ fn queue_results(served: &mut Served, transfer: &Transfer) {
     served.server.finished(&figures::totals(transfer));
 }
 
-/// Returns the transfer that the client requests, without streams.
+/// Transfer that the client requests, without streams.
 fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer> {
     let wanted = &served.wanted;
     let block = wanted.buffer_bytes as usize;
@@ -150,7 +150,7 @@ fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer>
     Ok(Transfer::new(traffic, Arc::new(link), role))
 }
 
-/// Returns the data streams: from the thread that accepts them, or opened from here.
+/// Data streams: from the thread that accepts them, or opened from here.
 fn streams(served: &mut Served, stops: &dyn Fn() -> bool) -> io::Result<Vec<Socket>> {
     let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
     served.flush();

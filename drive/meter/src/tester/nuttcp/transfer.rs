@@ -92,7 +92,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Returns the next change; to be repeated until there is none.
+    /// Next change; to be repeated until there is none.
     pub(super) fn poll_change(
         &mut self,
         now: Instant,
@@ -172,12 +172,12 @@ impl Transfer {
         TransferChange::Ended
     }
 
-    /// Returns whether the peer was notified of the end of the data.
+    /// Whether the peer was notified of the end of the data.
     pub(super) fn is_peer_notified(&self) -> bool {
         matches!(self.state, State::Over | State::Markers(2.., _))
     }
 
-    /// Returns when [`Self::poll_change`] is due; `None`: when the link's event descriptor is signaled.
+    /// When [`Self::poll_change`] is due; `None`: when the link's event descriptor is signaled.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Closed | State::Over => None,
@@ -190,18 +190,18 @@ impl Transfer {
         }
     }
 
-    /// Returns whether a receiver of datagrams has seen their end.
+    /// Whether a receiver of datagrams has seen their end.
     pub(super) fn has_end(&self) -> bool {
         let datagrams = self.link.datagrams();
         datagrams.begun().is_some() && !datagrams.is_receiving()
     }
 
-    /// Returns the time since the last data, or since the streams were opened.
+    /// Time since the last data, or since the streams were opened.
     pub(super) fn idle(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_data.0)
     }
 
-    /// Returns whether a sender continues long after its announced time.
+    /// Whether a sender continues long after its announced time.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         let limit = self.link.parameters.time_limit;
         let started = self.traffic.started_at.filter(|_| !limit.is_zero());
@@ -209,7 +209,7 @@ impl Transfer {
         started.is_some_and(|(start, _)| now > start + longest)
     }
 
-    /// Returns when the time of a sender is over, if it is limited.
+    /// When the time of a sender is over, if it is limited.
     fn deadline(&self) -> Option<Instant> {
         let limit = self.link.parameters.time_limit;
         let (start, _) = self.traffic.started_at?;
@@ -241,13 +241,13 @@ impl Transfer {
         }
     }
 
-    /// Returns the time over which this end sent or received.
+    /// Time over which this end sent or received.
     pub(super) fn duration(&self) -> units::Duration {
         units::Duration::from_nanos(self.traffic.measured.as_nanos() as u64)
     }
 }
 
-/// Returns the address of a stream's port.
+/// Address of a stream's port.
 pub(super) fn port_of(base: SocketAddr, first: u16, place: usize) -> SocketAddr {
     SocketAddr::new(base.ip(), first + place as u16)
 }

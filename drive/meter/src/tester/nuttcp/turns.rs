@@ -24,8 +24,8 @@ pub(in super::super) struct Turns {
 }
 
 impl Turns {
-    /// Returns the state before the first buffer. All streams together send `limit` bytes in
-    /// buffers of `block` bytes.
+    /// State before the first buffer. All streams together send `limit` bytes in buffers of `block`
+    /// bytes.
     pub(super) fn new(streams: usize, block: usize, limit: Option<u64>) -> Self {
         Self {
             taken: Mutex::new(vec![0; streams.max(1)]),
@@ -61,7 +61,7 @@ impl Turns {
     }
 }
 
-/// Returns the number after that of the last buffer taken.
+/// Number after that of the last buffer taken.
 fn end(taken: &[u64]) -> u64 {
     let streams = taken.len() as u64;
     let of = |(place, count): (usize, &u64)| match count {
