@@ -80,7 +80,7 @@ pub fn trace(to: IpAddr, stops: &dyn Fn() -> bool) -> io::Result<Trace> {
     Ok(trace)
 }
 
-/// Returns the port of a probe, which encodes its hop.
+/// Port of a probe, which encodes its hop.
 fn port(ttl: u8, probe: u16) -> u16 {
     FIRST_PORT + u16::from(ttl - 1) * PROBES + probe
 }
@@ -168,7 +168,7 @@ fn find_mtu(prober: &Prober, to: IpAddr, trace: &mut Trace) -> io::Result<()> {
 }
 
 impl Trace {
-    /// Returns the JSON that a server sends.
+    /// JSON that a server sends.
     pub fn to_json(&self) -> Value {
         let answer = |(from, after): &(IpAddr, Duration)| json!([from, after.as_micros() as u64]);
         let hop = |hop: &Hop| hop.answers.iter().map(answer).collect::<Vec<_>>();

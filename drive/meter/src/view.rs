@@ -62,7 +62,7 @@ pub struct View {
 }
 
 impl View {
-    /// Returns the state of `socket` now, or at its end.
+    /// State of `socket` now, or at its end.
     ///
     /// # Errors
     /// The kernel's error.

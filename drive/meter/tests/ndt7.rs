@@ -276,7 +276,7 @@ fn frames(stream: TcpStream, bytes: &[u8], path: &'static str) {
     while socket.read(&mut [0; 65_536]).is_ok_and(|read| read > 0) {}
 }
 
-/// Returns the bytes of a frame's header: first byte, and the length in 8 bytes.
+/// Bytes of a frame's header: first byte, and the length in 8 bytes.
 fn header(first: u8, length: u64) -> Vec<u8> {
     let mut bytes = vec![first, 127];
     bytes.extend(length.to_be_bytes());

@@ -43,7 +43,7 @@ pub struct Components {
     pub http_l: f64,
 }
 
-/// Returns the responsiveness of a test with pings of all kinds; `None` without responses.
+/// Responsiveness of a test with pings of all kinds; `None` without responses.
 pub fn responses(outcome: &Outcome) -> Option<Responses> {
     let latency = |kind| outcome.latency.iter().find(|latency| latency.kind == kind);
     let (handshakes, requests) = (latency(PingKind::Tcp)?, latency(PingKind::Request)?);
@@ -72,7 +72,7 @@ pub fn responses(outcome: &Outcome) -> Option<Responses> {
     })
 }
 
-/// Returns the smoothed RTTs of all streams at their senders, under load.
+/// Smoothed RTTs of all streams at their senders, under load.
 fn rtts(outcome: &Outcome) -> Vec<f64> {
     let readings = Readings::of(outcome);
     let from = outcome.ramp.map_or(Duration::ZERO, |ramp| ramp.loaded_from);

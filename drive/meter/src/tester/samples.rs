@@ -143,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the readings.
+    /// Readings.
     pub(super) fn samples(&self, streams: &[Stream]) -> Samples {
         let of = |(stream, decimated): (&Stream, &Decimated<Reading>)| {
             (stream.id, decimated.kept.clone())
@@ -163,7 +163,7 @@ impl Recorder {
 }
 
 impl Samples {
-    /// Returns the JSON for a peer of this project.
+    /// JSON for a peer of this project.
     pub(super) fn to_json(&self) -> Value {
         let total: usize = self
             .streams
@@ -243,7 +243,7 @@ impl Samples {
     }
 }
 
-/// Returns a kernel's limits as JSON. Servers send no others.
+/// A kernel's limits as JSON. Servers send no others.
 fn limits_to_json(limits: &BufferLimits) -> Value {
     match limits {
         BufferLimits::Kernel(limits) => json!(limits.map(|limit| limit.map(Bytes::as_u64))),

@@ -108,7 +108,7 @@ impl Allowance {
         self.longest.is_some_and(|longest| elapsed > longest + LATE)
     }
 
-    /// Returns why a test with this control connection must end now.
+    /// Why a test with this control connection must end now.
     pub(super) fn exceeded(
         &mut self,
         control: &TcpStream,
@@ -154,7 +154,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Returns the result of a test that ended before data flowed.
+    /// Result of a test that ended before data flowed.
     pub(super) fn without_data(end: String) -> Self {
         Self {
             outcome: None,
@@ -167,7 +167,7 @@ impl Ended {
 /// Function that formats a server's output of a test, for clients that request it.
 pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
 
-/// Returns the traffic that a client requests.
+/// Traffic that a client requests.
 fn traffic_of(wanted: &Parameters, control_mss: u32, interval: Option<Duration>) -> Traffic {
     let block = request::block_size(wanted, control_mss);
     let mut traffic = Traffic::new(wanted.clone(), block, (interval, request::SAMPLING));
@@ -275,7 +275,7 @@ fn arrived_streams(served: &Served) -> Option<Vec<Socket>> {
     served.mailbox.take(served.parameters.streams() as usize)
 }
 
-/// Returns the results for the client, with this end's output if requested.
+/// Results for the client, with this end's output if requested.
 fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
     let mut results = own.to_results();
     // A stock client does not request it, and its parser need not accept it.

@@ -21,7 +21,7 @@ pub(super) enum Socket {
 }
 
 impl Socket {
-    /// Returns the connection; `None`: not TCP.
+    /// Connection; `None`: not TCP.
     pub(super) fn connection(&self) -> Option<&dyn Connection> {
         match self {
             Self::Tcp(socket) => Some(socket),

@@ -53,7 +53,7 @@ pub fn steady(outcome: &Outcome, role: Role) -> Option<Steady> {
     })
 }
 
-/// Returns the bytes in each step, interpolated between readings.
+/// Bytes in each step, interpolated between readings.
 fn bytes_in_steps(readings: &[Reading], role: Role) -> Vec<f64> {
     let points = readings.iter().filter_map(|reading| {
         let bytes = match role {

@@ -28,7 +28,7 @@ static STREAMS: AtomicUsize = AtomicUsize::new(0);
 /// the data, and most readings of a test of 10 s would not be kept.
 const OFTEN: u32 = 16;
 
-/// Returns the sampling interval for the current number of streams in this process.
+/// Sampling interval for the current number of streams in this process.
 pub(super) fn spaced(step: Duration) -> Duration {
     let streams = STREAMS.load(Ordering::Relaxed);
     step * (u32::try_from(streams).unwrap_or(u32::MAX) / OFTEN).max(1)
@@ -86,7 +86,7 @@ impl Stream {
         })
     }
 
-    /// Returns the current `tcp_info`; `None`: not TCP.
+    /// Current `tcp_info`; `None`: not TCP.
     pub(super) fn view(&self) -> Option<View> {
         self.socket.connection()?.view().ok()
     }
@@ -111,23 +111,23 @@ impl Stream {
         }
     }
 
-    /// Returns the bytes that it has sent or received.
+    /// Bytes that it has sent or received.
     pub(super) fn bytes(&self) -> u64 {
         self.counters.bytes.load(Ordering::Acquire)
     }
 
-    /// Returns the CPU time of the thread: user and system.
+    /// CPU time of the thread: user and system.
     pub(super) fn cpu(&self) -> [Duration; 2] {
         let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);
         [0, 1].map(|index| Duration::from_micros(micros(index)))
     }
 
-    /// Returns the delays it measured as a receiver of datagrams.
+    /// Delays it measured as a receiver of datagrams.
     pub(super) fn delays(&self) -> MutexGuard<'_, DelayLog> {
         lock(&self.counters.delays)
     }
 
-    /// Returns its options, with what has been learned about them since its start.
+    /// Its options, with what has been learned about them since its start.
     pub(super) fn options(&self, offload: Offload) -> Effective {
         let mut options = self.options.clone();
         options.udp_offload = self.counters.is_offloaded.load(Ordering::Acquire);
@@ -143,7 +143,7 @@ impl Stream {
         options
     }
 
-    /// Returns whether its thread has ended.
+    /// Whether its thread has ended.
     pub(super) fn is_ended(&self) -> bool {
         self.counters.is_ended.load(Ordering::Acquire)
     }
@@ -155,7 +155,7 @@ impl Drop for Stream {
     }
 }
 
-/// Returns addresses and options of a newly connected stream.
+/// Addresses and options of a newly connected stream.
 fn connected(
     connection: &dyn Connection,
     shared: &Shared,
@@ -204,7 +204,7 @@ fn work(
     }
 }
 
-/// Returns the position of a stream in the order of opening.
+/// Position of a stream in the order of opening.
 fn place_of(id: u64) -> usize {
     // iperf3 numbers streams 1, 3, 4, 5.
     id.saturating_sub(if id > 1 { 2 } else { 1 }) as usize

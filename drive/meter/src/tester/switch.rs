@@ -52,7 +52,7 @@ impl Switch {
         was_paused
     }
 
-    /// Returns whether the test is over.
+    /// Whether the test is over.
     pub(super) fn is_stopped(&self) -> bool {
         self.state.load(Ordering::Acquire) == STOPPED
     }

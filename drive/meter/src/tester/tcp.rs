@@ -112,7 +112,7 @@ fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) ->
     Ok(())
 }
 
-/// Returns a block of incompressible bytes.
+/// A block of incompressible bytes.
 pub(super) fn payload(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut block = vec![0; size];

@@ -157,7 +157,7 @@ impl Traffic {
         &self.shared.parameters
     }
 
-    /// Returns the amount of data with which the test ends, if it does.
+    /// Amount of data with which the test ends, if it does.
     fn budget(&self) -> Option<u64> {
         request::budget(self.parameters(), self.shared.block)
     }
@@ -213,12 +213,12 @@ impl Traffic {
         self.sample_at = Some(now + stream::spaced(self.sampling));
     }
 
-    /// Returns the readings of the sockets and the host.
+    /// Readings of the sockets and the host.
     pub(super) fn samples(&self) -> Samples {
         self.recorder.samples(&self.streams)
     }
 
-    /// Returns when [`Self::handle_time`] is due; `None`: never.
+    /// When [`Self::handle_time`] is due; `None`: never.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let (start, _) = self.started_at?;
         let omit = self.measured_from.is_none().then(|| start + self.omit);
@@ -228,12 +228,12 @@ impl Traffic {
         omit.into_iter().chain(interval).chain(self.sample_at).min()
     }
 
-    /// Returns whether the threads of all streams have ended.
+    /// Whether the threads of all streams have ended.
     pub(super) fn is_ended(&self) -> bool {
         self.streams.iter().all(Stream::is_ended)
     }
 
-    /// Returns whether data flows.
+    /// Whether data flows.
     pub(super) fn is_flowing(&self) -> bool {
         self.started_at.is_some() && !self.shared.switch.is_stopped()
     }
@@ -265,12 +265,12 @@ impl Traffic {
         }
     }
 
-    /// Returns whether the time of the test is over.
+    /// Whether the time of the test is over.
     pub(super) fn is_time_over(&self, now: Instant) -> bool {
         self.deadline().is_some_and(|deadline| now >= deadline)
     }
 
-    /// Returns when the time of the test is over, if it is limited.
+    /// When the time of the test is over, if it is limited.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let time = self.parameters().time;
         let (start, _) = self.started_at?;
@@ -278,8 +278,7 @@ impl Traffic {
         (!is_unlimited).then(|| start + self.omit + Duration::from_secs(time.into()))
     }
 
-    /// Returns whether the requested amount was transferred: senders have ended, or enough was
-    /// received.
+    /// Whether the requested amount was transferred: senders have ended, or enough was received.
     pub(super) fn is_amount_done(&self) -> bool {
         let Some(amount) = self.budget() else {
             return false;
@@ -295,12 +294,12 @@ impl Traffic {
         are_senders_done || (received > 0 && received >= amount)
     }
 
-    /// Returns the bytes that all streams have moved.
+    /// Bytes that all streams have moved.
     pub(super) fn bytes(&self) -> u64 {
         self.streams.iter().map(Stream::bytes).sum()
     }
 
-    /// Returns the time for which no byte has moved on any stream, as of `now`.
+    /// Time for which no byte has moved on any stream, as of `now`.
     pub(super) fn idle(&mut self, now: Instant) -> Duration {
         let bytes = self.bytes();
         let (since, before) = self.moved.unwrap_or((now, bytes));
@@ -459,14 +458,14 @@ impl Traffic {
         }
     }
 
-    /// Returns a stream that failed during the test, with its error.
+    /// A stream that failed during the test, with its error.
     pub(super) fn failure(&self) -> Option<(u64, std::io::Error)> {
         self.streams
             .iter()
             .find_map(|stream| Some((stream.id, lock(&stream.counters.error).take()?)))
     }
 
-    /// Returns the results of the streams so far.
+    /// Results of the streams so far.
     pub(super) fn outcomes(&self) -> Vec<StreamOutcome> {
         let of = |(index, stream): (usize, &Stream)| {
             let extremes = self.extremes.get(index).copied().unwrap_or_default();
@@ -513,7 +512,7 @@ pub(super) struct Ends<'a> {
 }
 
 impl Traffic {
-    /// Returns the results of this end, without the peer's.
+    /// Results of this end, without the peer's.
     pub(super) fn outcome(&self, ends: &Ends<'_>) -> Outcome {
         let started_at = self.started_at.map(|(_, started_at)| started_at);
         let outcome = Outcome {
@@ -549,7 +548,7 @@ impl Traffic {
 }
 
 impl StreamInterval {
-    /// Returns the counts of a stream since its start.
+    /// Counts of a stream since its start.
     fn so_far(stream: &Stream) -> Self {
         let counters = &stream.counters;
         let udp = *lock(&counters.udp);
@@ -567,7 +566,7 @@ impl StreamInterval {
         }
     }
 
-    /// Returns the counts since an earlier time.
+    /// Counts since an earlier time.
     fn since(&self, before: &Self) -> Self {
         let earlier = before.retransmits.unwrap_or(0);
         Self {

@@ -24,7 +24,7 @@ const MAX_WAIT: time::Duration = time::Duration::from_millis(100);
 /// Minimum buffer for a datagram whose size the peer chose.
 pub(super) const MIN_PLACE: usize = 2048;
 
-/// Returns the time of the monotonic clock, which a datagram's header carries.
+/// Time of the monotonic clock, which a datagram's header carries.
 pub(super) fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
@@ -191,7 +191,7 @@ mod tests {
 
     const SIZE: usize = 100;
 
-    /// Returns the counts of a receiver of datagrams with these numbers, sent with GSO.
+    /// Counts of a receiver of datagrams with these numbers, sent with GSO.
     ///
     /// `early` ones arrive before it reads. Also returns whether any were coalesced.
     fn counted(offload: Offload, early: &[u64], late: &[u64]) -> (UdpCounts, bool) {

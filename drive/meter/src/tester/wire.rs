@@ -36,7 +36,7 @@ pub(super) enum Arrival {
     Closed,
 }
 
-/// Returns the end of a wait for something `due`, at most [`STEP`] from now.
+/// End of a wait for something `due`, at most [`STEP`] from now.
 pub(super) fn next_wake(due: Option<Instant>) -> Instant {
     let latest = Instant::now() + STEP;
     due.map_or(latest, |due| due.min(latest))
@@ -64,7 +64,7 @@ impl Wire {
         &self.stream
     }
 
-    /// Returns the current time of the protocol's clock.
+    /// Current time of the protocol's clock.
     pub(super) fn now(&self) -> units::Instant {
         units::Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }

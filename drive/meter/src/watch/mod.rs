@@ -72,7 +72,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Returns the name of its state in `ss`.
+    /// Name of its state in `ss`.
     pub fn state(&self) -> &'static str {
         STATES
             .get(usize::from(self.state))
@@ -80,32 +80,32 @@ impl Connection {
             .unwrap_or("unknown")
     }
 
-    /// Returns the bytes acknowledged and received since the watch began.
+    /// Bytes acknowledged and received since the watch began.
     pub fn total(&self) -> Bytes {
         self.totals()[0] + self.totals()[1]
     }
 
-    /// Returns the bytes acknowledged, and those received, since the watch began.
+    /// Bytes acknowledged, and those received, since the watch began.
     pub const fn totals(&self) -> [Bytes; 2] {
         self.accounts.totals
     }
 
-    /// Returns the role of this host in the direction with more data.
+    /// Role of this host in the direction with more data.
     pub fn role(&self) -> End {
         self.accounts.role()
     }
 
-    /// Returns the account of that direction; `None` before data moved.
+    /// Account of that direction; `None` before data moved.
     pub fn account(&self) -> Option<&CounterAccount> {
         self.accounts.account()
     }
 
-    /// Returns the cause that limits it now, with its probability.
+    /// Cause that limits it now, with its probability.
     pub fn now(&self) -> Option<(&'static Cause, f64)> {
         self.account()?.now()
     }
 
-    /// Returns the causes that limited it since the watch began.
+    /// Causes that limited it since the watch began.
     pub fn diagnosis(&self) -> Option<Diagnosis> {
         self.accounts.diagnose()
     }
@@ -273,7 +273,7 @@ impl Watch {
         Ok(is_there)
     }
 
-    /// Returns the connections of the last sample, those with the highest rate first.
+    /// Connections of the last sample, those with the highest rate first.
     pub fn connections(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.connections.values().collect();
         let rate = |one: &Connection| (one.sent.max(one.received), one.total());
@@ -281,13 +281,12 @@ impl Watch {
         all
     }
 
-    /// Returns the connection with this ID, current or ended.
+    /// Connection with this ID, current or ended.
     pub fn connection(&self, id: u32) -> Option<&Connection> {
         self.all().find(|connection| connection.id == id)
     }
 
-    /// Returns all connections, the largest first. Of those that have ended, only the largest are
-    /// kept.
+    /// All connections, the largest first. Of those that have ended, only the largest are kept.
     pub fn by_size(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.all().collect();
         all.sort_by_key(|connection| std::cmp::Reverse(connection.total()));

@@ -72,7 +72,7 @@ impl Running {
         }
     }
 
-    /// Returns the outcome of the only test served, once it has ended.
+    /// Outcome of the only test served, once it has ended.
     pub fn outcome(&self) -> Outcome {
         let deadline = Instant::now() + SOON;
         while Instant::now() < deadline {
@@ -148,14 +148,14 @@ impl StockServer {
         Some(Self { child, port })
     }
 
-    /// Returns the server's results.
+    /// Server's results.
     pub fn end(self) -> Value {
         let output = self.child.wait_with_output().unwrap();
         serde_json::from_slice(&output.stdout).expect("the server writes JSON")
     }
 }
 
-/// Returns a stock server's count of the bytes at its end of a stream.
+/// A stock server's count of the bytes at its end of a stream.
 pub fn bytes_of(server: &Value, index: usize, end: &str) -> u64 {
     let stream = &server["end"]["streams"][index];
     let of_stream = match stream.get("udp") {

@@ -29,7 +29,6 @@ fn parameters() -> Value {
     json!({"tcp": true, "parallel": 1, "time": 5, "authtoken": "wrong"})
 }
 
-/// The first of these to have an answer.
 fn first_answered(strangers: &[Stranger]) -> usize {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

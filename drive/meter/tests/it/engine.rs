@@ -20,7 +20,7 @@ struct Site {
     kernel: IpAddr,
 }
 
-/// Returns a namespace with an engine; prints the reason if it cannot.
+/// A namespace with an engine; prints the reason if it cannot.
 fn site() -> Option<Site> {
     let made = Namespace::new().and_then(|namespace| {
         let engine = namespace.run(|| Engine::open(7))??;

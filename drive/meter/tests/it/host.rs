@@ -66,7 +66,7 @@ const CASES: [(&str, &str); 12] = [
     ("segmentation-off", "ethtool -K card0 tso off"),
 ];
 
-/// Returns the path of a case: 10 Gbit/s over 2 ms.
+/// Path of a case: 10 Gbit/s over 2 ms.
 ///
 /// For the congestion control it is 1 Gbit/s over 20 ms, with losses that CUBIC tolerates there and
 /// Reno does not.
@@ -84,7 +84,7 @@ fn path(id: &str) -> Path {
     }
 }
 
-/// Returns a namespace with a device to another one. `None`, with a note, if that is forbidden.
+/// A namespace with a device to another one. `None`, with a note, if that is forbidden.
 fn testbed() -> Option<(Namespace, Namespace)> {
     let made = Namespace::new().and_then(|here| {
         let there = Namespace::new()?;
@@ -135,7 +135,7 @@ fn facts() -> HostFacts {
     host::read(Some(IpAddr::from(THERE)))
 }
 
-/// Returns findings of the kinds that the cases cause.
+/// Findings of the kinds that the cases cause.
 fn findings(id: &str) -> Vec<CostedFinding> {
     let found = examine(&facts(), &path(id)).findings;
     let is_ours = |found: &CostedFinding| KINDS.contains(&found.rule.id);

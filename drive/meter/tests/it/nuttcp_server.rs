@@ -68,7 +68,7 @@ impl NuttcpServer {
         request
     }
 
-    /// Returns the output of `nuttcp`; `None` if it is not installed.
+    /// Output of `nuttcp`; `None` if it is not installed.
     fn stock_client(&self, arguments: &[&str]) -> Option<String> {
         let output = Command::new("nuttcp")
             .args(["-P", &self.at.port().to_string()])
@@ -316,13 +316,13 @@ fn a_client_waits_for_its_turn_and_the_next_is_told_why_not() {
     assert_eq!(outcome.cut_short, None);
 }
 
-/// Returns greeting and parameters of a client of version 8.2.2.
+/// Greeting and parameters of a client of version 8.2.2.
 fn hello(mut parameters: Parameters) -> String {
     let (line, _) = parameters.line(Version::OURS).unwrap();
     format!("HELO nuttcp v8.2.2\n{line}")
 }
 
-/// Returns the default test at a data port.
+/// Default test at a data port.
 fn at_port(port: u16) -> Parameters {
     Parameters {
         port,

@@ -501,7 +501,7 @@ fn a_stopped_server_tells_its_clients() {
     assert!(outcome.sent(Role::Sender).unwrap() > 0);
 }
 
-/// Returns a new key as files: private and public.
+/// A new key as files: private and public.
 fn keys() -> (String, String, std::path::PathBuf) {
     use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, LineEnding};
     let private = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048).unwrap();

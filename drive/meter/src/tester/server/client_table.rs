@@ -65,7 +65,7 @@ impl Waiting {
         }
     }
 
-    /// Returns the transactions that iperf3's client requests in place of streams.
+    /// Transactions that iperf3's client requests in place of streams.
     fn transactions(&self) -> Option<Transactions> {
         match &self.client {
             Client::Iperf3 { .. } => Transactions::read(&self.parameters).ok()?,
@@ -107,7 +107,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Returns whether a UDP stream of a client at `address` belongs to this test.
+    /// Whether a UDP stream of a client at `address` belongs to this test.
     pub(super) fn awaits_datagram(&self, address: IpAddr) -> bool {
         self.protocol == Protocol::Iperf3
             && self.is_udp
@@ -115,7 +115,7 @@ impl Running {
             && self.handed < self.streams
     }
 
-    /// Returns whether a client that has its cookie may request trains, at the address of the test.
+    /// Whether a client that has its cookie may request trains, at the address of the test.
     pub(super) fn awaits_trains(&self, cookie: &Cookie, address: IpAddr) -> bool {
         self.has_cookie(cookie)
             && self.address == address
@@ -123,7 +123,7 @@ impl Running {
             && self.is_opening.load(Ordering::Acquire)
     }
 
-    /// Returns whether a data port belongs to this test.
+    /// Whether a data port belongs to this test.
     pub(super) fn uses(&self, port: Port) -> bool {
         let has = |(is_udp, ports): &(bool, Range<u16>)| {
             *is_udp == port.is_udp && ports.contains(&port.number)
@@ -131,12 +131,12 @@ impl Running {
         self.ports.as_ref().is_some_and(has)
     }
 
-    /// Returns whether a cookie is that of this test.
+    /// Whether a cookie is that of this test.
     pub(super) fn has_cookie(&self, cookie: &Cookie) -> bool {
         self.cookie.as_ref() == Some(cookie)
     }
 
-    /// Returns whether the test still waits for a stream at a data port.
+    /// Whether the test still waits for a stream at a data port.
     pub(super) fn awaits(&self, port: Port) -> bool {
         self.uses(port)
             && self.is_opening.load(Ordering::Acquire)
@@ -268,12 +268,12 @@ impl<'a> ClientTable<'a> {
         }
     }
 
-    /// Returns whether a test has ended.
+    /// Whether a test has ended.
     pub(super) fn has_served(&self) -> bool {
         *lock(&self.shared.ended) > 0
     }
 
-    /// Returns whether a client at an address has a test, or a control connection.
+    /// Whether a client at an address has a test, or a control connection.
     pub(super) fn knows(&self, address: IpAddr) -> bool {
         let running = self.running.values().map(|test| test.address);
         let others = self.pending.iter().map(|client| client.peer.ip());
@@ -432,7 +432,7 @@ impl<'a> ClientTable<'a> {
         }
     }
 
-    /// Returns whether a cookie is that of a test, or of a client that waits for one.
+    /// Whether a cookie is that of a test, or of a client that waits for one.
     ///
     /// Of two control connections with one cookie, the data connections could not be told apart.
     fn has_cookie(&self, cookie: &Cookie) -> bool {
@@ -443,7 +443,7 @@ impl<'a> ClientTable<'a> {
             || waiting.any(|client| client.cookie().as_ref() == Some(cookie))
     }
 
-    /// Returns a client whose parameters are known.
+    /// A client whose parameters are known.
     pub(super) fn waiting(
         &self,
         (stream, peer): (TcpStream, SocketAddr),
@@ -685,7 +685,7 @@ impl<'a> ClientTable<'a> {
         Ok(())
     }
 
-    /// Returns what a test may use.
+    /// What a test may use.
     fn allowance(&self, client: &Waiting) -> Allowance {
         let admission = &self.server.config.admission;
         let limit = (self.bucket.clone())
@@ -699,7 +699,7 @@ impl<'a> ClientTable<'a> {
         }
     }
 
-    /// Returns the state of a client for the thread of its test.
+    /// State of a client for the thread of its test.
     fn served(&self, client: Waiting, mailbox: Arc<Mailbox>) -> io::Result<AnyServed> {
         let peer = client.peer;
         let allowance = self.allowance(&client);

@@ -97,7 +97,7 @@ impl Logins {
         Ok(())
     }
 
-    /// Returns a client whose check is done, with its result.
+    /// A client whose check is done, with its result.
     pub(super) fn poll_checked(&mut self) -> Option<(Waiting, Result<(), String>)> {
         let (number, result) = self.results.try_recv().ok()?;
         let client = self.clients.remove(&number)?;

@@ -251,17 +251,17 @@ impl Server {
         Err(failed(last))
     }
 
-    /// Returns the address it listens at.
+    /// Address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.at
     }
 
-    /// Returns the address it listens at for nuttcp's clients, if it does.
+    /// Address it listens at for nuttcp's clients, if it does.
     pub fn nuttcp_address(&self) -> Option<SocketAddr> {
         self.nuttcp.as_ref()?.local_addr().ok()
     }
 
-    /// Returns the address at which it reflects test packets of STAMP, if it does.
+    /// Address at which it reflects test packets of STAMP, if it does.
     pub fn stamp_address(&self) -> Option<SocketAddr> {
         self.stamp.as_ref()?.local_addr().ok()
     }
@@ -291,8 +291,7 @@ impl Server {
     }
 }
 
-/// Returns the listener of nuttcp's control connections. `None`: the port is in use, and not
-/// required.
+/// Listener of nuttcp's control connections. `None`: the port is in use, and not required.
 fn listen_for_nuttcp(
     address: IpAddr,
     config: NuttcpConfig,
@@ -305,7 +304,7 @@ fn listen_for_nuttcp(
     }
 }
 
-/// Returns the buffer sizes of a listener: send and receive.
+/// Buffer sizes of a listener: send and receive.
 fn buffers(listener: &TcpListener) -> io::Result<(usize, usize)> {
     let socket = SockRef::from(listener);
     Ok((socket.send_buffer_size()?, socket.recv_buffer_size()?))

@@ -17,7 +17,7 @@ use crate::tester::nuttcp::ports::{Port, awaited};
 use crate::tester::socket::Socket;
 
 impl ClientTable<'_> {
-    /// Returns the protocol state of a newly connected client.
+    /// Protocol state of a newly connected client.
     pub(super) fn nuttcp_server(&self) -> Box<nuttcp::Server> {
         let config = self.server.config.nuttcp.unwrap_or_default();
         let port = self.server.nuttcp_address().map(|at| at.port());
@@ -69,7 +69,7 @@ impl ClientTable<'_> {
         Some(pending)
     }
 
-    /// Returns why this server does not serve a request that the protocol allows.
+    /// Why this server does not serve a request that the protocol allows.
     fn unserved(&self, wanted: &Parameters) -> Option<String> {
         let first = self
             .server
@@ -100,7 +100,7 @@ impl ClientTable<'_> {
         None
     }
 
-    /// Returns whether another test of the same address awaits streams at ports of this one.
+    /// Whether another test of the same address awaits streams at ports of this one.
     pub(super) fn shares_ports(&self, requested: &Requested, address: IpAddr) -> bool {
         let Some((is_udp, ports)) = requested.ports() else {
             return false;

@@ -17,7 +17,7 @@ pub(super) struct Requested {
 }
 
 impl Requested {
-    /// Returns whether it is UDP, and the ports where its streams are awaited.
+    /// Whether it is UDP, and the ports where its streams are awaited.
     pub(super) fn ports(&self) -> Option<(bool, Range<u16>)> {
         awaited(&self.wanted)
     }

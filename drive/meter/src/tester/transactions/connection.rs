@@ -251,7 +251,6 @@ impl Connection {
         }
     }
 
-    /// The stream of TCP.
     fn tcp(&mut self) -> io::Result<&mut TcpStream> {
         match &mut self.stream {
             Stream::Tcp(stream) => Ok(stream),
