@@ -49,7 +49,7 @@ pub(crate) fn no_address() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
-/// Returns the addresses of `NAME:PORT`, IPv4 first.
+/// Addresses of `NAME:PORT`, IPv4 first.
 ///
 /// # Errors
 /// `NotFound` if no host has the name.

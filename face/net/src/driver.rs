@@ -167,7 +167,7 @@ pub(crate) struct Driver {
     is_stopped: Cell<bool>,
 }
 
-/// Returns the run on this thread.
+/// Run on this thread.
 pub(crate) fn current() -> Option<Rc<Driver>> {
     DRIVER.with(|driver| driver.borrow().clone())
 }
@@ -288,7 +288,7 @@ impl Driver {
         output
     }
 
-    /// Returns why the run ends early, if it does.
+    /// Why the run ends early, if it does.
     ///
     /// # Panics
     /// With the panic of a host's program.

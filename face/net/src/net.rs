@@ -82,7 +82,7 @@ static NEXT_NET: AtomicU64 = AtomicU64::new(0);
 
 /// Result of a host's program: nothing, or a `Result`.
 pub trait Outcome {
-    /// Returns the error, if the program failed.
+    /// Error, if the program failed.
     ///
     /// # Errors
     /// The program's.
@@ -238,8 +238,8 @@ fn expect<T>(result: Result<T, TopologyError>) -> T {
 }
 
 impl Net {
-    /// Returns a network with the host [`DEFAULT_HOST`] and no links. All that is random depends on
-    /// `seed`; the environment variable `GIGATCP_SEED` replaces it.
+    /// A network with the host [`DEFAULT_HOST`] and no links. All that is random depends on `seed`;
+    /// the environment variable `GIGATCP_SEED` replaces it.
     pub fn new(seed: u64) -> Self {
         let named = std::env::var(SEED_VARIABLE).ok();
         let replaced = named.map(|text| {
@@ -258,7 +258,7 @@ impl Net {
         }
     }
 
-    /// Returns the seed in use.
+    /// Seed in use.
     pub fn seed(&self) -> u64 {
         self.shared.with(|world| world.seed)
     }
@@ -544,7 +544,7 @@ impl Net {
         (output.map_err(RunError::from), self.report())
     }
 
-    /// Returns what has happened so far.
+    /// What has happened so far.
     pub fn report(&self) -> Report {
         self.shared.with(|world| Report::of(world))
     }

@@ -113,7 +113,7 @@ pub struct TcpFlags {
 }
 
 impl Datagram {
-    /// Returns a datagram of a host whose packets have at most `mtu` bytes.
+    /// A datagram of a host whose packets have at most `mtu` bytes.
     pub(crate) fn new(
         id: u64,
         src: SocketAddr,

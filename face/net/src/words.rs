@@ -50,7 +50,6 @@ impl std::error::Error for WordsError {}
 pub(crate) struct Words(Vec<(String, String)>);
 
 impl Words {
-    /// Reads words.
     pub(crate) fn read(text: &str) -> Result<Self, WordsError> {
         let mut words = Self::default();
         for token in text.split_whitespace() {
@@ -91,7 +90,7 @@ impl Words {
         }
     }
 
-    /// Returns the words with their directions exchanged if `direction` is 1.
+    /// Words with their directions exchanged if `direction` is 1.
     pub(crate) fn seen_from(mut self, direction: usize) -> Self {
         for (key, _) in self.0.iter_mut().filter(|_| direction == 1) {
             let exchanged = match key.split_once('.') {

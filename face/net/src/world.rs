@@ -33,7 +33,7 @@ const MAX_STEPS_PER_INSTANT: u32 = 10_000_000;
 /// Words of the loopback of each host: the delay of Linux's.
 const LOOPBACK: &str = "rtt=20us";
 
-/// Returns whether a packet passes.
+/// Whether a packet passes.
 pub(crate) struct Filter(pub(crate) Box<dyn FnMut(&Passing) -> bool + Send>);
 
 impl fmt::Debug for Filter {
