@@ -222,13 +222,13 @@ impl Analysis {
             .collect()
     }
 
-    /// Returns every TCP packet as a row: the captures are read again.
+    /// Every TCP packet as a row: the captures are read again.
     #[pyo3(signature = (capture=0))]
     fn packets(&self, py: Python<'_>, capture: usize) -> PyResult<Table> {
         self.read(py, capture, Packets::new(), |_| true)
     }
 
-    /// Returns a row for each packet that ends an RTT sample, with the bytes in flight.
+    /// A row for each packet that ends an RTT sample, with the bytes in flight.
     #[pyo3(signature = (capture=0))]
     fn samples(&self, py: Python<'_>, capture: usize) -> PyResult<Table> {
         self.read(py, capture, Packets::new(), |row| row.rtt_ns.is_some())

@@ -48,7 +48,7 @@ pub(crate) struct Registration {
 pub(crate) type Controls = Vec<(Option<String>, Registration)>;
 
 impl Registration {
-    /// Returns the controls of `control=`: one for all flows, or a dictionary by flow.
+    /// Controls of `control=`: one for all flows, or a dictionary by flow.
     pub(crate) fn all(control: Option<&Bound<'_, PyAny>>) -> PyResult<Controls> {
         let Some(control) = control else {
             return Ok(Vec::new());

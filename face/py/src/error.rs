@@ -68,20 +68,20 @@ impl From<Finding> for Diagnostic {
     }
 }
 
-/// Returns the findings as objects.
+/// Findings as objects.
 pub(crate) fn listed(findings: &Diagnostics) -> Vec<Diagnostic> {
     let all = diagnostics::list(findings).into_iter();
     all.map(Diagnostic::from).collect()
 }
 
-/// Returns the exception for a plan that cannot run.
+/// Exception for a plan that cannot run.
 pub(crate) fn plan_error(py: Python<'_>, findings: &Diagnostics) -> PyErr {
     let error = PlanError::new_err(diagnostics::plain_text(findings));
     let set = error.value(py).setattr("diagnostics", listed(findings));
     set.err().unwrap_or(error)
 }
 
-/// Returns the exception for other errors: the message, its effect, and a hint.
+/// Exception for other errors: the message, its effect, and a hint.
 pub(crate) fn failed(what: impl std::fmt::Display, effect: &str, hint: &str) -> PyErr {
     let mut text = what.to_string();
     for (name, said) in [("effect", effect), ("hint", hint)] {

@@ -2,7 +2,6 @@
 
 use gigatcp_report::escape::html;
 
-/// A table with a heading.
 pub(crate) fn table<'a>(
     heading: impl IntoIterator<Item = &'a str>,
     rows: impl IntoIterator<Item = Vec<String>>,
@@ -18,7 +17,6 @@ pub(crate) fn table<'a>(
     format!("<table><thead>{heading}</thead><tbody>{rows}</tbody></table>")
 }
 
-/// A paragraph.
 pub(crate) fn paragraph(text: &str) -> String {
     format!("<p>{}</p>", html(text))
 }

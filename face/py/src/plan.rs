@@ -97,7 +97,7 @@ impl Plan {
         &self.named
     }
 
-    /// Returns the series of that name; without a name, the first one.
+    /// Series of that name; without a name, the first one.
     pub(crate) fn one_series(&self, name: Option<&str>) -> PyResult<&Series> {
         let all = &self.plan.series;
         match name {
@@ -110,7 +110,7 @@ impl Plan {
         }
     }
 
-    /// Returns the names of the requested series, in the plan's order.
+    /// Names of the requested series, in the plan's order.
     pub(crate) fn chosen(&self, named: Option<Vec<String>>) -> PyResult<Vec<String>> {
         let known = self.series();
         let wanted = named.unwrap_or_default();
@@ -125,7 +125,7 @@ impl Plan {
         Ok(known.into_iter().filter(is_wanted).collect())
     }
 
-    /// Returns changes as text: `KEY=VALUE`s, or a dictionary of them.
+    /// Changes as text: `KEY=VALUE`s, or a dictionary of them.
     fn changes(changes: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         if let Ok(one) = changes.extract::<String>() {
             return Ok(vec![one]);
@@ -181,7 +181,7 @@ impl Plan {
         read.map_err(|findings| plan_error(py, &findings))
     }
 
-    /// Returns the plan with further changes: `KEY=VALUE`, a list of such, or a dictionary.
+    /// Plan with further changes: `KEY=VALUE`, a list of such, or a dictionary.
     fn set(&self, py: Python<'_>, changes: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut overrides = self.overrides.clone();
         overrides.extend(Self::changes(changes)?);
@@ -227,7 +227,6 @@ impl Plan {
         &self.text
     }
 
-    /// The changes.
     #[getter]
     fn changes_made(&self) -> Vec<String> {
         self.overrides.clone()
@@ -286,7 +285,7 @@ fn text_or_path(source: &Bound<'_, PyAny>) -> PyResult<Source> {
     }
 }
 
-/// Returns the text of a plan. For the directory of an experiment that of its `plan.toml`.
+/// Text of a plan. For the directory of an experiment that of its `plan.toml`.
 fn file(path: &Path) -> PyResult<String> {
     fs::read_to_string(path).map_err(|error| {
         failed(
@@ -309,7 +308,7 @@ fn document(keys: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(text)
 }
 
-/// Returns a key; one with dots is a path, as in TOML.
+/// A key; one with dots is a path, as in TOML.
 fn name(key: &Bound<'_, PyAny>) -> PyResult<String> {
     let key: String = key.extract()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);

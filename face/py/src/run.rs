@@ -37,7 +37,7 @@ const KEYS: [(&str, &str, Kind); 3] = [
 ];
 
 impl Run {
-    /// Returns the result of a plan's series.
+    /// Result of a plan's series.
     pub(crate) fn of(
         plan: &Plan,
         series: Vec<SeriesRecord>,
@@ -159,7 +159,7 @@ impl Run {
         self.record.partial
     }
 
-    /// Returns the run page: one file that needs no network.
+    /// Run page: one file that needs no network.
     fn html(&self) -> String {
         Report::new(&self.record, None).html()
     }

@@ -140,8 +140,8 @@ impl Sweep {
         serde_json::to_string(self.stored.question()).unwrap_or_default()
     }
 
-    /// Returns up to `most` repetitions to run next: number of the cell and repetition. Returns
-    /// none when all of this round have been returned.
+    /// Up to `most` repetitions to run next: number of the cell and repetition. Returns none when
+    /// all of this round have been returned.
     fn pending(&self, py: Python<'_>, most: usize) -> PyResult<Vec<(u64, u32)>> {
         let next = released(py, &Vec::new(), |_| self.hand_out(most))?;
         next.map_err(|error| unwritable(&error))
@@ -172,7 +172,7 @@ impl Sweep {
         written.map_err(|error| unwritable(&error))
     }
 
-    /// Returns a table: cells, flows, hops, and with `keep` intervals and samples.
+    /// A table: cells, flows, hops, and with `keep` intervals and samples.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let table = Kept::ALL.into_iter().find(|table| table.name() == name);
         let Some(table) = table else {
@@ -224,7 +224,7 @@ impl Sweep {
 }
 
 impl Sweep {
-    /// Returns repetitions of this round; the first call begins a segment for their rows.
+    /// Repetitions of this round; the first call begins a segment for their rows.
     fn hand_out(&self, most: usize) -> Result<Vec<(u64, u32)>, StoreError> {
         let mut rounds = self.rounds();
         let Some(round) = &mut rounds.round else {

@@ -87,7 +87,7 @@ impl Table {
         Ok(table + &count)
     }
 
-    /// Returns a column as a list, with None for a missing value.
+    /// A column as a list, with None for a missing value.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let index = self.schema.index_of(name).map_err(|_| {
             let hint = format!("one of {}", self.columns().join(", "));
@@ -100,7 +100,7 @@ impl Table {
         Ok(list)
     }
 
-    /// Returns the columns as lists, by name.
+    /// Columns as lists, by name.
     fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         for name in self.columns() {
@@ -115,7 +115,7 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// Returns the batches as a stream. A requested schema is ignored, which the interface allows.
+    /// Batches as a stream. A requested schema is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::error::failed;
 
-/// Returns the figures of a path, with units in their names. They are those of `gigatcp theory
+/// Figures of a path, with units in their names. They are those of `gigatcp theory
 /// --json`: the required window, the time until it is open, the loss it tolerates, and results for
 /// the given losses, windows and transfers.
 #[pyfunction]

@@ -39,7 +39,7 @@ struct State {
     links: Vec<HopConfig>,
 }
 
-/// Returns the links of a scenario, in the order of a world.
+/// Links of a scenario, in the order of a world.
 fn links(scenario: &Scenario) -> Vec<HopConfig> {
     let all = scenario.forward.iter().chain(&scenario.reverse);
     all.chain(&scenario.links).cloned().collect()
@@ -131,7 +131,7 @@ impl World {
         flows.map(|flow| flow.name.clone()).collect()
     }
 
-    /// Returns the state of a connection, by number or by the name of its flow.
+    /// State of a connection, by number or by the name of its flow.
     #[pyo3(signature = (flow=None))]
     fn flow<'py>(
         &self,
@@ -174,7 +174,7 @@ impl World {
         })
     }
 
-    /// Returns the counters of each link by its name: packets inside, dropped, and so on.
+    /// Counters of each link by its name: packets inside, dropped, and so on.
     #[getter]
     fn hops<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.look(|world| {
@@ -275,7 +275,6 @@ impl World {
         Ok(number)
     }
 
-    /// Returns the links of the plan with these changes.
     fn links_with(
         &self,
         py: Python<'_>,
