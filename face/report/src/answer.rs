@@ -19,7 +19,7 @@ use crate::{Report, cause_phrase, shares};
 /// Maximum number of other connections whose sentences are listed.
 const MAX_OTHERS: usize = 16;
 
-/// Returns connections with an answer, the largest first; none for a run of a plan.
+/// Connections with an answer, the largest first; none for a run of a plan.
 fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
     let series = report.run.series.iter().filter(|_| report.run.is_test());
     let flows = series.flat_map(|series| &series.flows);
@@ -30,8 +30,8 @@ fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
     answered
 }
 
-/// Returns the sentence at the top of the page; `None` without an answer. For a test it is that of
-/// the connection that moved most data.
+/// Sentence at the top of the page; `None` without an answer. For a test it is that of the
+/// connection that moved most data.
 pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> {
     let series = report.run.series.first().filter(|_| report.run.is_test());
     let answers = answered(report);
@@ -51,7 +51,7 @@ pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> 
     (!answers.is_empty()).then(|| answers.join(". "))
 }
 
-/// Returns the rates of a test, in each direction.
+/// Rates of a test, in each direction.
 fn rates(series: &SeriesRecord) -> String {
     let sum = |is_received: bool| {
         let flows = series.flows.iter();
@@ -66,7 +66,7 @@ fn rates(series: &SeriesRecord) -> String {
     }
 }
 
-/// Returns the rates, losses and jitter of a test with datagrams.
+/// Rates, losses and jitter of a test with datagrams.
 fn of_datagrams(series: &SeriesRecord) -> String {
     let all = || series.datagrams.iter();
     let (bytes, sent) = (
@@ -91,7 +91,7 @@ fn of_datagrams(series: &SeriesRecord) -> String {
     )
 }
 
-/// Returns the answers for a run of a plan; `named` puts a cause, by its id, in words.
+/// Answers for a run of a plan; `named` puts a cause, by its id, in words.
 ///
 /// Of several flows they are of the fastest and the slowest, or one for all if none is 5 % faster
 /// than another.
@@ -156,14 +156,13 @@ fn of_flow(row: &Row<'_>, named: fn(&str) -> String) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Returns the goodput of a flow, Mbit/s: the median of its runs.
+/// Goodput of a flow, Mbit/s: the median of its runs.
 fn median(row: &Row<'_>) -> Option<f64> {
     let [average, ..] = row.comparisons();
     average.ours.map(|ours| ours.median)
 }
 
-/// Returns the lines below the sentence, and the sentences of other connections. Empty without an
-/// answer.
+/// Lines below the sentence, and the sentences of other connections. Empty without an answer.
 pub(crate) fn section(report: &Report<'_>) -> String {
     let all = answered(report);
     let others = all.get(1..).unwrap_or_default();

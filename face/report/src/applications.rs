@@ -9,7 +9,7 @@ use crate::number::{ABSENT, fixed, grouped, rate};
 use crate::prose::TIE;
 use crate::published::PublishedSeries;
 
-/// Returns a line for each application of a series, in plan order by kind.
+/// A line for each application of a series, in plan order by kind.
 pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
     let flows = series.flows.iter();
     let connections = flows.filter_map(|flow| {
@@ -106,7 +106,7 @@ fn of_datagrams(record: &DatagramsRecord) -> String {
     line
 }
 
-/// Returns a line for each published loss or queueing delay, next to the result.
+/// A line for each published loss or queueing delay, next to the result.
 pub(crate) fn published_lines(
     ours: &SeriesRecord,
     theirs: Option<&PublishedSeries>,
@@ -116,7 +116,7 @@ pub(crate) fn published_lines(
     lost.into_iter().chain(delay).collect()
 }
 
-/// Returns the share of datagrams that did not arrive, or of segments that were retransmitted.
+/// Share of datagrams that did not arrive, or of segments that were retransmitted.
 fn beside_loss(ours: &SeriesRecord, theirs: &PublishedSeries) -> Option<String> {
     let (low, high) = theirs.lost_percent?;
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
@@ -137,7 +137,7 @@ fn beside_loss(ours: &SeriesRecord, theirs: &PublishedSeries) -> Option<String> 
     ))
 }
 
-/// Returns the median of the path element with the longest queueing delay.
+/// Median of the path element with the longest queueing delay.
 fn beside_delay(ours: &SeriesRecord, theirs: &PublishedSeries) -> Option<String> {
     let published = theirs.queueing_delay_ms?;
     let medians = ours.hops.iter().filter_map(|hop| hop.queueing_delay_p50_ns);

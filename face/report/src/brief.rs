@@ -40,7 +40,7 @@ pub enum Detail {
     Whole,
 }
 
-/// Returns the text of a run, shortened if necessary.
+/// Text of a run, shortened if necessary.
 pub(crate) fn text(report: &Report<'_>) -> String {
     let first = || report.run.series.iter().filter(|series| series.repeat == 0);
     let count = first().count();
@@ -59,8 +59,7 @@ pub(crate) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// Returns notes on series that are not shown one by one. A note that applies to several is printed
-/// once.
+/// Notes on series that are not shown one by one. A note that applies to several is printed once.
 pub(crate) fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     let said = by_key(series.flat_map(|one| {
         let lines = one.flows.iter().flat_map(remarks_on);
@@ -113,7 +112,7 @@ pub(crate) fn kept(rows: &mut Vec<Row<'_>>, most: usize) -> usize {
     all - rows.len()
 }
 
-/// Returns lines for the intervals, with neighboring ones summed up if there are too many.
+/// Lines for the intervals, with neighboring ones summed up if there are too many.
 pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String {
     let together = match detail {
         Detail::Brief => round_step(intervals.len().div_ceil(MOST_INTERVALS)),

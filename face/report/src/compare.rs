@@ -75,7 +75,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the value recorded for `flow`, with the first or a further seed.
+    /// Value recorded for `flow`, with the first or a further seed.
     fn recorded(self, flow: &FurtherFlow) -> Option<f64> {
         match self {
             Self::Average => Some(flow.goodput_bps / 1e6),
@@ -86,8 +86,8 @@ impl Quantity {
         }
     }
 
-    /// Returns the value of a row for `count` flows. It is the sum of retransmissions, otherwise
-    /// the median. `None` if a flow has no value.
+    /// Value of a row for `count` flows. It is the sum of retransmissions, otherwise the median.
+    /// `None` if a flow has no value.
     fn of_all(self, values: Vec<f64>, count: usize) -> Option<f64> {
         match self {
             _ if values.len() < count => None,
@@ -96,7 +96,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the value published in `series`.
+    /// Value published in `series`.
     pub fn published(self, series: &PublishedSeries) -> Option<Extremes> {
         let total = series.total.as_ref();
         let one = match self {
@@ -167,7 +167,7 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     rows
 }
 
-/// Returns the rows. If a series has very many flows, each kind has one row.
+/// Rows. If a series has very many flows, each kind has one row.
 pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows = rows(report).into_iter().peekable();
     let mut kept = Vec::new();
@@ -195,7 +195,7 @@ pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
 }
 
 impl<'a> Row<'a> {
-    /// Returns the indices of its flows in the series.
+    /// Indices of its flows in the series.
     fn places(&self) -> impl Iterator<Item = usize> + '_ {
         std::iter::once(self.flow).chain(self.alike.iter().copied())
     }
@@ -231,7 +231,7 @@ impl<'a> Row<'a> {
         self.runs().filter_map(value).collect()
     }
 
-    /// Returns its flows in each run, those with further seeds too.
+    /// Its flows in each run, those with further seeds too.
     fn runs(&self) -> impl Iterator<Item = Vec<FurtherFlow>> + '_ {
         let recorded = self.group.repeats.iter().map(|series| {
             let flows = self.places().filter_map(|place| series.flows.get(place));
@@ -244,19 +244,19 @@ impl<'a> Row<'a> {
         recorded.chain(further)
     }
 
-    /// Returns the value of a published equation for the flow.
+    /// Value of a published equation for the flow.
     pub fn theory(&self) -> Option<&'a TheoryRecord> {
         self.group
             .flows(self.flow)
             .find_map(|flow| flow.theory.as_ref())
     }
 
-    /// Returns the flow in the repeat that graphs show.
+    /// Flow in the repeat that graphs show.
     pub fn representative(&self) -> Option<&'a FlowRecord> {
         self.group.representative().flows.get(self.flow)
     }
 
-    /// Returns nanoseconds attributed to `cause`, all repeats together.
+    /// Nanoseconds attributed to `cause`, all repeats together.
     pub fn spent_ns(&self, cause: &str) -> u64 {
         let flows = self.all_flows();
         let shares = flows.flat_map(|flow| &flow.limited_by);

@@ -12,12 +12,12 @@ use crate::number::counted;
 /// Maximum number of findings shown at a time.
 const SHOWN: usize = 20;
 
-/// Returns all findings and their number, in color for a writer that can remove it.
+/// All findings and their number, in color for a writer that can remove it.
 pub fn text(findings: &Diagnostics) -> String {
     drawn(findings, &Renderer::styled())
 }
 
-/// Returns all findings and their number without color.
+/// All findings and their number without color.
 pub fn plain_text(findings: &Diagnostics) -> String {
     drawn(findings, &Renderer::plain())
 }
@@ -31,7 +31,7 @@ fn drawn(findings: &Diagnostics, renderer: &Renderer) -> String {
     parts.join("\n\n")
 }
 
-/// Returns the number of errors, if it is not obvious.
+/// Number of errors, if it is not obvious.
 fn closing_line(findings: &Diagnostics) -> Option<String> {
     let total = findings.list.len();
     let errors = findings
@@ -98,7 +98,7 @@ fn help(finding: &Diagnostic) -> Vec<String> {
         .collect()
 }
 
-/// Returns the text around the place, and around related places.
+/// Text around the place, and around related places.
 fn snippets<'a>(
     findings: &'a Diagnostics,
     finding: &'a Diagnostic,
@@ -168,7 +168,7 @@ pub struct Finding {
     pub hint: Option<String>,
 }
 
-/// Returns all findings for JSON.
+/// All findings for JSON.
 pub fn list(findings: &Diagnostics) -> Vec<Finding> {
     let convert = |finding: &Diagnostic| {
         let place = &finding.place;

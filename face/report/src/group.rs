@@ -37,8 +37,8 @@ pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the repeat that graphs show. It has the median goodput of its first flow; of two in
-    /// the middle the slower is taken.
+    /// Repeat that graphs show. It has the median goodput of its first flow; of two in the middle
+    /// the slower is taken.
     pub fn representative(&self) -> &'a SeriesRecord {
         let mut order = self.repeats.clone();
         let goodput = |series: &SeriesRecord| series.flows.first().map_or(0.0, |f| f.goodput_bps);
@@ -46,7 +46,7 @@ impl<'a> Group<'a> {
         order[(order.len() - 1) / 2]
     }
 
-    /// Returns the title of the series.
+    /// Title of the series.
     pub fn title(&self) -> &'a str {
         &self.repeats[0].title
     }
@@ -68,19 +68,19 @@ impl<'a> Group<'a> {
         self.repeats.iter().filter_map(flow)
     }
 
-    /// Returns the runs with further seeds, which have a summary only.
+    /// Runs with further seeds, which have a summary only.
     pub fn further(&self) -> impl Iterator<Item = &'a FurtherRun> + use<'a> {
         let further = self.repeats[0].further.as_ref();
         further.into_iter().flat_map(|further| &further.runs)
     }
 
-    /// Returns the number of runs behind the figures of the series.
+    /// Number of runs behind the figures of the series.
     pub fn runs(&self) -> usize {
         self.repeats.len() + self.further().count()
     }
 
-    /// Returns the name of flow number `index` among all flows of a run. It is that of the series
-    /// if it has one flow only.
+    /// Name of flow number `index` among all flows of a run. It is that of the series if it has one
+    /// flow only.
     pub fn flow_label(&self, index: usize) -> String {
         if self.flow_count() <= 1 {
             return self.name.to_owned();

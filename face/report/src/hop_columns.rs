@@ -8,8 +8,7 @@ use gigatcp_units::grammar::human_duration;
 use crate::number::{ABSENT, fixed, grouped};
 use crate::table::Column;
 
-/// Returns the columns after the name that `hops` need. Values that are zero at all of them have no
-/// column.
+/// Columns after the name that `hops` need. Values that are zero at all of them have no column.
 pub(crate) fn columns<'a>(
     hops: impl Iterator<Item = &'a HopRecord> + Clone,
 ) -> Vec<Column<HopRecord>> {

@@ -13,13 +13,13 @@ pub(crate) const MOST_SHOWN: usize = 16;
 /// Share of the time, with its heading.
 type Share = (&'static str, fn(&HostRecord) -> f64);
 
-/// Returns the hosts to show: those whose CPUs worked, or that dropped something.
+/// Hosts to show: those whose CPUs worked, or that dropped something.
 pub(crate) fn at_work(hosts: &[HostRecord]) -> Vec<&HostRecord> {
     let is_shown = |host: &&HostRecord| host.idle_fraction < 1.0 || !host.drops.is_empty();
     hosts.iter().filter(is_shown).collect()
 }
 
-/// Returns the drops by cause: `3 (no buffer) and 1 (checksum)`; `0` without drops.
+/// Drops by cause: `3 (no buffer) and 1 (checksum)`; `0` without drops.
 pub(crate) fn drops_text(drops: &BTreeMap<String, u64>) -> String {
     let causes = drops.iter();
     let causes: Vec<String> = causes
@@ -31,8 +31,7 @@ pub(crate) fn drops_text(drops: &BTreeMap<String, u64>) -> String {
     }
 }
 
-/// Returns the columns after the name that `hosts` need. Values that are zero at all of them have
-/// no column.
+/// Columns after the name that `hosts` need. Values that are zero at all of them have no column.
 pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column<HostRecord>> {
     let mut columns: Vec<Column<HostRecord>> = vec![(
         "processors".to_owned(),
@@ -77,7 +76,7 @@ pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column<HostRecord>> {
     columns
 }
 
-/// Returns the share of work of a host's busiest CPU.
+/// Share of work of a host's busiest CPU.
 fn busiest(host: &HostRecord) -> f64 {
     let idle = host.each_processor.iter().map(|cpu| cpu.idle_fraction);
     1.0 - idle.reduce(f64::min).unwrap_or(host.idle_fraction)

@@ -39,7 +39,7 @@ const MAIN_SCRIPT: [&str; 2] = [
     include_str!("../assets/main.js"),
 ];
 
-/// Returns the whole page of `report`.
+/// Whole page of `report`.
 pub fn page(report: &Report<'_>) -> String {
     let rows = rows_by_kind(report);
     let mut out = String::with_capacity(1 << 20);
@@ -135,7 +135,7 @@ fn folded_tables(report: &Report<'_>, rows: &[Row<'_>], applications: String, ou
     }
 }
 
-/// Returns the section on fitted inputs; empty for a plan that reproduces nothing published.
+/// Section on fitted inputs; empty for a plan that reproduces nothing published.
 fn fitted(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     match tables::fitted(rows) {
         list if list.is_empty() && report.published.is_some() => {
@@ -157,7 +157,7 @@ pub enum PageKind {
 }
 
 impl PageKind {
-    /// Returns the element of the head that names the generator.
+    /// Element of the head that names the generator.
     const fn marker(self) -> &'static str {
         match self {
             Self::Report => "<meta name=\"generator\" content=\"GigaTCP report\">",
@@ -252,7 +252,7 @@ fn provenance(report: &Report<'_>) -> String {
     out
 }
 
-/// Returns seed, versions and the like. Facts that only a plan has are left out for tests.
+/// Seed, versions and the like. Facts that only a plan has are left out for tests.
 fn facts(report: &Report<'_>) -> String {
     let run = report.run;
     let of_plan = [
@@ -281,8 +281,8 @@ fn section(out: &mut String, id: &str, title: &str, body: &str) {
     );
 }
 
-/// Returns a scrolling frame for tables wider than the page or higher than the window. It scrolls
-/// by keyboard too.
+/// A scrolling frame for tables wider than the page or higher than the window. It scrolls by
+/// keyboard too.
 pub(crate) fn scroll(table: &str) -> String {
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">{table}</div>"

@@ -27,7 +27,7 @@ const ALL_INTERVALS: usize = 12_000;
 /// Number of intervals of a flow that are always shown.
 const FEW_INTERVALS: usize = 60;
 
-/// Returns the table of all series: published and simulated quantities, ratios, and limits.
+/// Table of all series: published and simulated quantities, ratios, and limits.
 pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     let all: Vec<_> = rows.iter().map(Row::comparisons).collect();
     let columns = columns(&all);
@@ -78,8 +78,8 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     out
 }
 
-/// Returns the indices of quantities with values, and whether one was published. The average is
-/// always included.
+/// Indices of quantities with values, and whether one was published. The average is always
+/// included.
 fn columns(rows: &[[Comparison; 5]]) -> Vec<(usize, bool)> {
     let shown = |(place, quantity): (usize, &Quantity)| {
         let mut cells = rows.iter().map(|row| row[place]);
@@ -161,7 +161,7 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
     format!("<td class=\"first\">{ours}</td>")
 }
 
-/// Returns the median; with several repeats also the range and the number of values.
+/// Median; with several repeats also the range and the number of values.
 fn spread_cell(quantity: Quantity, ours: Option<Summary>, repeats: usize) -> String {
     let Some(spread) = ours else {
         return ABSENT.to_owned();
@@ -216,7 +216,7 @@ fn summary_notes(report: &Report<'_>, rows: &[Row<'_>], columns: &[(usize, bool)
     format!("<p class=\"note\">{}</p>\n", notes.join(" "))
 }
 
-/// Returns shares of the time by cause; every line adds up to 100.0.
+/// Shares of the time by cause; every line adds up to 100.0.
 pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     let causes = causes_met(rows);
     if causes.is_empty() {
@@ -246,7 +246,7 @@ pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     out
 }
 
-/// Returns a share with a bar of its length below. The bar has no further information.
+/// A share with a bar of its length below. The bar has no further information.
 fn share_cell(permille: u32) -> String {
     let text = shares::text(permille);
     if permille == 0 {
@@ -257,7 +257,7 @@ fn share_cell(permille: u32) -> String {
     format!("<td>{text}<i class=\"bar\" style=\"width:{width:.1}px\"></i></td>")
 }
 
-/// Returns intervals of every flow of every series, folded.
+/// Intervals of every flow of every series, folded.
 pub(crate) fn intervals(report: &Report<'_>) -> String {
     let mut out = String::new();
     let flows: usize = report
@@ -408,7 +408,7 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
     out
 }
 
-/// Returns the lines of each row as a list; empty if there are none.
+/// Lines of each row as a list; empty if there are none.
 pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) -> String {
     let mut out = String::new();
     for row in rows {
@@ -423,7 +423,7 @@ pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) ->
     }
 }
 
-/// Returns requested values that differ from the granted ones; empty if there are none.
+/// Requested values that differ from the granted ones; empty if there are none.
 pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     let mut body = String::new();
     for row in rows {
@@ -455,8 +455,8 @@ pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     )
 }
 
-/// Returns declared, fitted inputs, with the series that shows the run without them. Empty if there
-/// are none.
+/// Declared, fitted inputs, with the series that shows the run without them. Empty if there are
+/// none.
 pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
     let fitted = rows.iter().filter(|row| row.is_fitted() && row.flow == 0);
     definitions(fitted.map(|row| {
@@ -495,7 +495,7 @@ fn named_table<'a, T: 'a>(
     )
 }
 
-/// Returns the path elements of the drawn repeat of every series; empty without any.
+/// Path elements of the drawn repeat of every series; empty without any.
 pub(crate) fn path(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
     let columns = hop_columns::columns(shown.iter().flat_map(|series| &series.hops));
@@ -512,7 +512,7 @@ fn hosts_of(series: &SeriesRecord) -> Vec<&HostRecord> {
     shown
 }
 
-/// Returns the hosts of the drawn repeat of every series. Empty if there is nothing to show.
+/// Hosts of the drawn repeat of every series. Empty if there is nothing to show.
 pub(crate) fn hosts(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
     let rows: Vec<_> = shown
@@ -540,13 +540,13 @@ pub(crate) fn hosts(report: &Report<'_>) -> String {
     }
 }
 
-/// Returns the drawn repeat of every series.
+/// Drawn repeat of every series.
 fn drawn<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a SeriesRecord> {
     let groups = groups(report.run).into_iter();
     groups.map(|group| group.representative())
 }
 
-/// Returns the results of applications; empty if no plan has one.
+/// Results of applications; empty if no plan has one.
 pub(crate) fn applications(report: &Report<'_>) -> String {
     definitions(drawn(report).map(|series| {
         let published = report.published_for(series);
@@ -569,7 +569,7 @@ fn definitions<'a>(items: impl Iterator<Item = (&'a str, Vec<String>)>) -> Strin
     }
 }
 
-/// Returns notes on runs in real time; empty if there are none.
+/// Notes on runs in real time; empty if there are none.
 pub(crate) fn in_real_time(report: &Report<'_>) -> String {
     let live = drawn(report).filter_map(|series| Some((series, series.live.as_ref()?)));
     definitions(live.map(|(series, live)| {
@@ -578,7 +578,7 @@ pub(crate) fn in_real_time(report: &Report<'_>) -> String {
     }))
 }
 
-/// Returns the identification of each recorded series: seed, size and fingerprint.
+/// Identification of each recorded series: seed, size and fingerprint.
 pub(crate) fn provenance(report: &Report<'_>) -> String {
     let mut body = String::new();
     // A test of hosts has no seed, packet count or hash.

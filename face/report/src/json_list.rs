@@ -15,7 +15,7 @@ pub struct Each<I, E> {
 }
 
 impl<I, E> Each<I, E> {
-    /// Returns a list of `elements`, up to the first that fails.
+    /// A list of `elements`, up to the first that fails.
     pub const fn new(elements: I) -> Self {
         Self {
             elements: RefCell::new(elements),
@@ -23,7 +23,7 @@ impl<I, E> Each<I, E> {
         }
     }
 
-    /// Returns the error of the element that failed, if any.
+    /// Error of the element that failed, if any.
     ///
     /// # Errors
     /// That error.

@@ -62,7 +62,7 @@ use gigatcp_plan::record::{RunRecord, SeriesRecord};
 
 pub use published::{Published, PublishedError, PublishedSeries};
 
-/// Returns the name of a cause for labels, without an article; the id of an unlisted one.
+/// Name of a cause for labels, without an article; the id of an unlisted one.
 pub fn cause_name(id: &str) -> String {
     let name = cause_phrase(id);
     let articles = ["the ", "a ", "an "].iter();
@@ -72,7 +72,7 @@ pub fn cause_name(id: &str) -> String {
     bare.unwrap_or(name).to_owned()
 }
 
-/// Returns the words for a cause that follow "limited by"; the id of an unlisted one.
+/// Words for a cause that follow "limited by"; the id of an unlisted one.
 pub(crate) fn cause_phrase(id: &str) -> &str {
     let known = gigatcp_why::CAUSES.iter().find(|cause| cause.id == id);
     known.map_or(id, |cause| cause.name)
@@ -88,35 +88,34 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Returns a report on `run`, compared with `published` for matching series.
+    /// A report on `run`, compared with `published` for matching series.
     pub const fn new(run: &'a RunRecord, published: Option<&'a Published>) -> Self {
         Self { run, published }
     }
 
-    /// Returns the numbers published for `series`. They are found by its name, by the series it is
-    /// the fit of, or by the series that is its fit.
+    /// Numbers published for `series`. They are found by its name, by the series it is the fit of,
+    /// or by the series that is its fit.
     pub fn published_for(&self, series: &SeriesRecord) -> Option<&'a PublishedSeries> {
         self.published?.matching(series, &self.run.series)
     }
 
-    /// Returns the interval lines, totals and limits of one series as plain text.
+    /// Interval lines, totals and limits of one series as plain text.
     pub fn text_series(&self, series: &SeriesRecord) -> String {
         table::series(series, self.published_for(series), Detail::Whole)
     }
 
-    /// Returns all series in one table of plain text. Repeats are summarized as n, median and
-    /// spread, with the limits.
+    /// All series in one table of plain text. Repeats are summarized as n, median and spread, with
+    /// the limits.
     pub fn text_summary(&self) -> String {
         table::summary(self, Detail::Whole)
     }
 
-    /// Returns the full text of a run. It has the first repeat of every series, then all of them in
-    /// one table.
+    /// Full text of a run. It has the first repeat of every series, then all of them in one table.
     pub fn text(&self) -> String {
         self.text_each(Detail::Whole) + &self.text_summary()
     }
 
-    /// Returns the result and the limits of each flow: at most some 40 lines.
+    /// Result and the limits of each flow: at most some 40 lines.
     pub fn text_screen(&self) -> String {
         screen::text(self)
     }
@@ -149,7 +148,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// Returns the whole of `report.html`.
+    /// Whole of `report.html`.
     pub fn html(&self) -> String {
         html::page(self)
     }

@@ -17,8 +17,8 @@ fn has_short_trips(record: &SeriesRecord) -> bool {
     least.is_none_or(|least| least < SHORT_NS)
 }
 
-/// Returns notes on a run in real time, one per line. `live` is that run, which `record` describes.
-/// They cover stacks, lateness, stalls, and settings of the plan without effect.
+/// Notes on a run in real time, one per line. `live` is that run, which `record` describes. They
+/// cover stacks, lateness, stalls, and settings of the plan without effect.
 pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     let mut lines = vec![format!(
         "sender {}, receiver {}; the path used {} % of a CPU",
@@ -115,7 +115,7 @@ fn packets(count: u64) -> String {
         }
 }
 
-/// Returns drops and delays of a direction that its hops did not cause.
+/// Drops and delays of a direction that its hops did not cause.
 fn way_lines(way: &DirectionRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(dropped @ 1..) = way.dropped_before_path {

@@ -22,8 +22,8 @@ pub const MAX_SHOWN: usize = 4;
 /// Maximum number of kinds of flows in a series that have a line each.
 pub const MAX_KINDS: usize = 12;
 
-/// Returns Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2). 1 is fair, 1/n is one flow
-/// taking all. `None` if all shares are zero.
+/// Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2). 1 is fair, 1/n is one flow taking
+/// all. `None` if all shares are zero.
 pub fn fairness(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
@@ -39,7 +39,7 @@ pub struct Kind<'a> {
     pub places: Vec<usize>,
 }
 
-/// Returns the kinds of flows, in the order of the first of each.
+/// Kinds of flows, in the order of the first of each.
 pub fn kinds(flows: &[FlowRecord]) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
@@ -57,7 +57,7 @@ pub fn kinds(flows: &[FlowRecord]) -> Vec<Kind<'_>> {
     kinds
 }
 
-/// Returns the text for many flows: all together, then a line for each kind.
+/// Text for many flows: all together, then a line for each kind.
 pub fn text(flows: &[FlowRecord]) -> String {
     let mut out = String::new();
     let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
@@ -89,7 +89,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
     out
 }
 
-/// Returns a line on flows of one kind.
+/// A line on flows of one kind.
 fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     let mut line = String::new();
     let all = combined_rate(flows.iter().map(|flow| flow.span()));
@@ -126,7 +126,7 @@ fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     line
 }
 
-/// Returns the given percentile of sorted times; `None` without times.
+/// Given percentile of sorted times; `None` without times.
 fn quantile(sorted: &[u64], percent: usize) -> Option<String> {
     let place = (sorted.len() * percent).div_ceil(100).max(1) - 1;
     let nanos = sorted.get(place)?;

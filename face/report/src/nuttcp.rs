@@ -46,7 +46,7 @@ const NUTTCPS: Units = Units {
     rate: "Mbps",
 };
 
-/// Returns Mbit/s of `bytes` in `duration_ns`; 0 for a duration of zero.
+/// Mbit/s of `bytes` in `duration_ns`; 0 for a duration of zero.
 pub fn mbps(bytes: u64, duration_ns: u64) -> f64 {
     if duration_ns == 0 {
         return 0.0;

@@ -69,7 +69,7 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Returns whether there is anything to draw over time.
+    /// Whether there is anything to draw over time.
     pub(crate) const fn has_picture(&self) -> bool {
         !self.lines.is_empty() || !self.queues.is_empty() || !self.datagrams.is_empty()
     }
@@ -192,7 +192,7 @@ pub struct Sequence<'a> {
     pub packets: &'a TimeSequence,
 }
 
-/// Returns the data that the page of `report` draws.
+/// Data that the page of `report` draws.
 pub fn page<'a>(report: &Report<'a>) -> Page<'a> {
     let rows = rows(report);
     let drawn = &rows[..rows.len().min(MAX_LINES)];
@@ -256,12 +256,12 @@ fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
     }
 }
 
-/// Returns the start of the tester's clock on the clock of samples.
+/// Start of the tester's clock on the clock of samples.
 fn clock_start_ns(flow: Option<&FlowRecord>) -> u64 {
     flow.map_or(0, |flow| flow.clock_start_ns)
 }
 
-/// Returns a point for every `joined` intervals: their middle and their mean rate.
+/// A point for every `joined` intervals: their middle and their mean rate.
 fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
     let point = |lines: &[IntervalRecord]| {
         let line = IntervalRecord::joined(lines);
@@ -273,8 +273,8 @@ fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
     flow.intervals.chunks(joined).map(point).collect()
 }
 
-/// Returns points of the bytes delivered between samples, 100 ms or more apart; few without
-/// samples of them.
+/// Points of the bytes delivered between samples, 100 ms or more apart; few without samples of
+/// them.
 fn sampled_rates(samples: &[Sample], lines: usize) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();
@@ -295,7 +295,7 @@ fn sampled_rates(samples: &[Sample], lines: usize) -> Vec<(f64, f64)> {
     rates
 }
 
-/// Returns whose bytes the rates of a flow are.
+/// Whose bytes the rates of a flow are.
 fn rates_of(flow: &FlowRecord, is_sampled: bool) -> &'static str {
     match (flow.counted_by.as_deref(), is_sampled) {
         (Some("sender"), true) => "acknowledged, by the sender's counters",
@@ -305,8 +305,8 @@ fn rates_of(flow: &FlowRecord, is_sampled: bool) -> &'static str {
     }
 }
 
-/// Returns the times of retransmissions: of the samples that show more, otherwise the middles of
-/// intervals with some.
+/// Times of retransmissions: of the samples that show more, otherwise the middles of intervals with
+/// some.
 fn retransmissions(flow: &FlowRecord) -> Vec<i64> {
     let mut times = Vec::new();
     let first = flow.samples.first();
@@ -477,7 +477,7 @@ fn published_rates(series: &PublishedSeries, clock_start_ns: u64) -> Rates {
     rates(&points)
 }
 
-/// Returns the samples of a sender. A receiver's counters do not have its state.
+/// Samples of a sender. A receiver's counters do not have its state.
 fn sent_samples(flow: &FlowRecord) -> &[Sample] {
     match flow.counted_by.as_deref() {
         Some("receiver") => &[],
@@ -507,7 +507,7 @@ fn samples(samples: &[Sample], lines: usize) -> Samples {
     }
 }
 
-/// Returns at most `budget` spans. If there are more, time is cut into `budget` steps, and each is
+/// At most `budget` spans. If there are more, time is cut into `budget` steps, and each is
 /// attributed to the cause that took most of it. The record itself does the same with its sampling
 /// step.
 fn timeline(
@@ -541,8 +541,7 @@ fn timeline(
     relative
 }
 
-/// Returns the cause that takes most of each of `steps` equal steps. Neighbors of the same cause
-/// are joined.
+/// Cause that takes most of each of `steps` equal steps. Neighbors of the same cause are joined.
 fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64, u64, usize)> {
     let start = spans[0].0;
     let end = spans.iter().map(|span| span.1).max().unwrap_or(start);
@@ -570,7 +569,7 @@ fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64,
     result
 }
 
-/// Returns the time-sequence graphs of the run.
+/// Time-sequence graphs of the run.
 fn sequences<'a>(report: &Report<'a>) -> Vec<Sequence<'a>> {
     let mut found = Vec::new();
     for series in &report.run.series {

@@ -128,7 +128,7 @@ impl Extremes {
         }
     }
 
-    /// Returns the middle between the two, used for ratios.
+    /// Middle between the two, used for ratios.
     pub fn middle(self) -> f64 {
         f64::midpoint(self.low, self.high)
     }
@@ -239,14 +239,14 @@ impl Published {
         Ok(published)
     }
 
-    /// Returns the measurement published under `name`.
+    /// Measurement published under `name`.
     pub fn named(&self, name: &str) -> Option<&PublishedSeries> {
         self.series.iter().find(|series| series.name == name)
     }
 
-    /// Returns the numbers published for `series`, one of `all`. They are found under its own name,
-    /// or under the name of the series it is the fit of. Otherwise, for the unfitted series of a
-    /// fit, they are those of the fit.
+    /// Numbers published for `series`, one of `all`. They are found under its own name, or under
+    /// the name of the series it is the fit of. Otherwise, for the unfitted series of a fit, they
+    /// are those of the fit.
     pub fn matching(
         &self,
         series: &SeriesRecord,
@@ -282,8 +282,8 @@ impl Published {
 }
 
 impl PublishedSeries {
-    /// Returns interval lines as (end of the interval in s, Mbit/s). The ends are sums of the
-    /// printed lengths.
+    /// Interval lines as (end of the interval in s, Mbit/s). The ends are sums of the printed
+    /// lengths.
     pub fn rates(&self) -> Vec<(f64, f64)> {
         let mut end = 0.0;
         let rate = |line: &PublishedInterval| {
@@ -293,20 +293,20 @@ impl PublishedSeries {
         self.intervals.iter().map(rate).collect()
     }
 
-    /// Returns seconds to the first interval at 90 % of the plateau, defined in
+    /// Seconds to the first interval at 90 % of the plateau, defined in
     /// [`gigatcp_plan::record::growth`].
     pub fn seconds_to_90(&self) -> Option<f64> {
         gigatcp_plan::record::growth::seconds_to_90(&self.rates())
     }
 
-    /// Returns the average over the whole measurement, Mbit/s.
+    /// Average over the whole measurement, Mbit/s.
     pub fn average(&self) -> Option<Extremes> {
         let extremes = self.mbps.map(|(low, high)| Extremes { low, high });
         let total = || self.total.map(|total| Extremes::one(total.mbps));
         extremes.or_else(total)
     }
 
-    /// Returns whether rates of a connection were published, and not only loss or delay.
+    /// Whether rates of a connection were published, and not only loss or delay.
     pub fn has_rates(&self) -> bool {
         self.average().is_some() || !self.intervals.is_empty()
     }

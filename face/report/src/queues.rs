@@ -44,7 +44,7 @@ pub struct Queue {
 /// A row of the record.
 type Sample = (u64, u64, u64, u64, u64, u64);
 
-/// Returns the queues of the series of a run; `rows` are those drawn as lines.
+/// Queues of the series of a run; `rows` are those drawn as lines.
 pub(crate) fn queues(report: &Report<'_>, rows: &[Row<'_>]) -> Vec<Queue> {
     let mut found: Vec<(usize, &SeriesRecord, &HopRecord)> = Vec::new();
     for (number, group) in groups(report.run).iter().take(MAX_LINES).enumerate() {
@@ -98,8 +98,8 @@ fn queue(line: usize, series: &SeriesRecord, hop: &HopRecord, budget: usize) -> 
     }
 }
 
-/// Returns at most [`TICKS`] times of events. First come those of `known`, which has the first
-/// events, then those at which `count` had increased.
+/// At most [`TICKS`] times of events. First come those of `known`, which has the first events, then
+/// those at which `count` had increased.
 fn ticks(mut known: Vec<u64>, samples: &[Sample], end: u64, count: fn(&Sample) -> u64) -> Vec<i64> {
     known.sort_unstable();
     let first = known.len() as u64;

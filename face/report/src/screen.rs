@@ -79,7 +79,7 @@ fn keep(rows: &mut Vec<Row<'_>>, most: usize) -> usize {
     published + beyond
 }
 
-/// Returns rate and limit of the fastest and the slowest flow.
+/// Rate and limit of the fastest and the slowest flow.
 fn answers(rows: &[Row<'_>]) -> String {
     let answers = answer::of_flows(rows, str::to_owned);
     let lines = answers.iter().map(|answer| terminal(answer) + "\n");
@@ -87,7 +87,7 @@ fn answers(rows: &[Row<'_>]) -> String {
     if out.is_empty() { out } else { out + "\n" }
 }
 
-/// Returns the options that show more.
+/// Options that show more.
 fn more(series: usize) -> String {
     match series {
         1 => "\n-v: also the path and the hosts; --all: everything\n".to_owned(),
@@ -97,7 +97,7 @@ fn more(series: usize) -> String {
     }
 }
 
-/// Returns results of applications in the series.
+/// Results of applications in the series.
 fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     let several: Vec<(&str, Vec<String>)> = series
         .map(|series| (series.name.as_str(), applications::lines(series)))
@@ -135,7 +135,7 @@ fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String
 /// A column: its heading, and the text for a row.
 type Column = (String, Box<dyn Fn(&Row<'_>) -> String>);
 
-/// Returns a line for each flow: rate, published rate and ratio, retransmissions, limits.
+/// A line for each flow: rate, published rate and ratio, retransmissions, limits.
 fn flows(rows: &[Row<'_>]) -> String {
     let columns = columns(rows);
     let headings = columns.iter().map(|(heading, _)| heading.clone());
@@ -147,7 +147,7 @@ fn flows(rows: &[Row<'_>]) -> String {
     grid(&[&[Left], &numbers[..], &[Left]].concat(), &cells)
 }
 
-/// Returns the columns for these rows: the label, numbers, and the limits.
+/// Columns for these rows: the label, numbers, and the limits.
 fn columns(rows: &[Row<'_>]) -> Vec<Column> {
     let is_published = rows.iter().any(|row| row.published.is_some());
     let has_theory = rows.iter().any(|row| row.theory().is_some());

@@ -9,7 +9,7 @@ use crate::group::by_key;
 /// Maximum number of names in a line; more are counted.
 const MAX_NAMES: usize = 8;
 
-/// Returns lines below a table of `rows`, each once for all series it applies to.
+/// Lines below a table of `rows`, each once for all series it applies to.
 pub(crate) fn lines(rows: &[Row<'_>]) -> Vec<String> {
     let mut lines = seeds(rows);
     let models = rows

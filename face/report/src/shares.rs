@@ -8,7 +8,7 @@
 /// Tenths of a percent in the whole.
 const WHOLE: u128 = 1000;
 
-/// Returns tenths of a percent of each of `parts`, adding up to 1000. All zero if the parts are.
+/// Tenths of a percent of each of `parts`, adding up to 1000. All zero if the parts are.
 pub fn permille(parts: &[u64]) -> Vec<u32> {
     let total: u128 = parts.iter().map(|&part| u128::from(part)).sum();
     if total == 0 {

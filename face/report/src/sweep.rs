@@ -70,7 +70,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for values up to `largest`.
+    /// Scale for values up to `largest`.
     pub fn of(unit: &str, largest: f64) -> Self {
         const RATES: [(f64, &str); 5] = [
             (1e12, "Tbit/s"),
@@ -110,7 +110,7 @@ impl Scale {
         }
     }
 
-    /// Returns the decimals for four significant digits.
+    /// Decimals for four significant digits.
     fn decimals(self, value: f64) -> usize {
         let size = (value / self.factor).abs();
         if size == 0.0 || size >= 1000.0 || !size.is_finite() {
@@ -129,7 +129,7 @@ impl Scale {
 }
 
 impl SweepReport<'_> {
-    /// Returns the unit for all its values.
+    /// Unit for all its values.
     pub fn scale(&self) -> Scale {
         let values = self
             .grid
@@ -141,14 +141,14 @@ impl SweepReport<'_> {
         Scale::of(self.unit, values.map(f64::abs).fold(0.0, f64::max))
     }
 
-    /// Returns the factors that vary.
+    /// Factors that vary.
     pub fn varying(&self) -> Vec<usize> {
         let factors = 0..self.grid.scales.len();
         let varies = |factor: &usize| self.grid.scales[*factor].labels.len() > 1;
         factors.filter(varies).collect()
     }
 
-    /// Returns all of it as plain text.
+    /// All of it as plain text.
     pub fn text(&self, view: &View) -> String {
         let answer = self.answer().map(|answer| wrap(&answer, 0) + "\n");
         answer.unwrap_or_default() + &self.tables(view)
@@ -198,7 +198,7 @@ impl SweepReport<'_> {
         text
     }
 
-    /// Returns rows and columns of the table of a view.
+    /// Rows and columns of the table of a view.
     fn axes_of(&self, view: &View) -> (Vec<usize>, Option<usize>) {
         let varying = self.varying();
         let few = |factor: &usize| self.grid.scales[*factor].labels.len() <= MOST_COLUMNS;
@@ -301,7 +301,7 @@ impl SweepReport<'_> {
         text
     }
 
-    /// Returns values of a level minus those of the first, with all else equal.
+    /// Values of a level minus those of the first, with all else equal.
     fn differences(&self, factor: usize, level: u32) -> Vec<f64> {
         let place = |levels: &[Option<u32>]| {
             let mut others = levels.to_vec();

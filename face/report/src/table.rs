@@ -27,7 +27,7 @@ const LAST_INTERVAL_NS: u64 = 1_000_000_000;
 /// Maximum number of causes in the line of a series; the rest is summed up.
 const MOST_CAUSES: usize = 3;
 
-/// Returns one series: heading, interval lines of every flow, totals, limits, path.
+/// One series: heading, interval lines of every flow, totals, limits, path.
 pub fn series(
     record: &SeriesRecord,
     published: Option<&PublishedSeries>,
@@ -63,7 +63,7 @@ pub fn series(
     out
 }
 
-/// Returns heading, interval lines of every flow, totals, limits, and applications of a series.
+/// Heading, interval lines of every flow, totals, limits, and applications of a series.
 pub(crate) fn series_without_path(
     record: &SeriesRecord,
     published: Option<&PublishedSeries>,
@@ -93,7 +93,7 @@ pub(crate) fn series_without_path(
     out
 }
 
-/// Returns the overrides from the command line; empty if there were none.
+/// Overrides from the command line; empty if there were none.
 pub(crate) fn changes(overrides: &[String]) -> String {
     if overrides.is_empty() {
         return String::new();
@@ -154,7 +154,7 @@ pub(crate) fn said(remark: &str) -> String {
     wrap_hanging(remark, 0, 2)
 }
 
-/// Returns a line for a value that is not the requested one.
+/// A line for a value that is not the requested one.
 pub(crate) fn negotiated_line(value: &Negotiated) -> String {
     format!(
         "{}: requested {}, granted {}, in effect {}: {}",
@@ -166,7 +166,7 @@ pub(crate) fn negotiated_line(value: &Negotiated) -> String {
     )
 }
 
-/// Returns lines for an abnormal end, and for drops of the receiver's network card.
+/// Lines for an abnormal end, and for drops of the receiver's network card.
 pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     let failure = flow.failure.iter().map(|failure| {
         let after = flow.ended_ns as f64 / 1e9;
@@ -200,7 +200,7 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     failure.chain(starved).chain(rings).chain(hosts).collect()
 }
 
-/// Returns the time of the last byte of a flow that starved or failed. Empty for others.
+/// Time of the last byte of a flow that starved or failed. Empty for others.
 fn last_byte(flow: &FlowRecord) -> String {
     // At the end of a test, the last interval may be in progress.
     let is_over = flow.average_ns > flow.elapsed_ns + LAST_INTERVAL_NS;
@@ -216,7 +216,7 @@ fn last_byte(flow: &FlowRecord) -> String {
     )
 }
 
-/// Returns a line with the answer from packets only.
+/// A line with the answer from packets only.
 pub fn why(flow: &FlowRecord) -> Vec<String> {
     let why = flow.why.iter();
     why.map(|why| format!("from packets only: {}", why.sentence))
@@ -274,7 +274,7 @@ fn averages(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
     );
 }
 
-/// Returns the published line, our line and their ratio; a missing line is [`ABSENT`].
+/// Published line, our line and their ratio; a missing line is [`ABSENT`].
 pub fn interval_cells(
     ours: Option<&gigatcp_plan::record::IntervalRecord>,
     theirs: Option<&crate::published::PublishedInterval>,
@@ -300,8 +300,8 @@ fn limited_by(out: &mut String, flow: &FlowRecord) {
     }
 }
 
-/// Returns causes with shares in tenths of a percent, the largest first. Shares that round to zero
-/// are left out.
+/// Causes with shares in tenths of a percent, the largest first. Shares that round to zero are left
+/// out.
 fn shares_of(causes: &[CauseShare]) -> Vec<(&str, u32)> {
     let spent: Vec<u64> = causes.iter().map(|share| share.spent_ns).collect();
     let names = causes.iter().map(|share| share.cause.as_str());
@@ -332,7 +332,7 @@ fn named_cells<'a, T: 'a>(
     once(heading).chain(lines).collect()
 }
 
-/// Returns all series: published and simulated quantities, then the limits.
+/// All series: published and simulated quantities, then the limits.
 pub fn summary(report: &Report<'_>, detail: Detail) -> String {
     let mut rows = rows_by_kind(report);
     if report.run.series.is_empty() {
@@ -456,14 +456,14 @@ fn where_the_time_went(rows: &[Row<'_>]) -> String {
     format!("\nwhere the time went:\n{}", named_grid(2, &cells))
 }
 
-/// Returns causes of a row with shares in tenths of a percent, the largest first.
+/// Causes of a row with shares in tenths of a percent, the largest first.
 pub(crate) fn shares_of_row<'a>(row: &Row<'a>) -> Vec<(&'a str, u32)> {
     let causes = causes_met(std::slice::from_ref(row));
     let spent: Vec<u64> = causes.iter().map(|cause| row.spent_ns(cause)).collect();
     sorted(causes.into_iter().zip(shares::permille(&spent)))
 }
 
-/// Returns the `most` largest shares in a line, and the sum of the rest.
+/// `most` largest shares in a line, and the sum of the rest.
 pub(crate) fn largest_shares(shares: &[(&str, u32)], most: usize) -> String {
     let (shown, rest) = shares.split_at(shares.len().min(most));
     let other = rest.iter().map(|(_, share)| share).sum();

@@ -82,7 +82,7 @@ impl<W: Write> Csv<W> {
         write!(out, ",{},{}\r\n", row.outstanding_bytes, Field(row.rtt_ns))
     }
 
-    /// Returns the writer, flushed.
+    /// Writer, flushed.
     ///
     /// # Errors
     ///

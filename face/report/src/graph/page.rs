@@ -107,7 +107,7 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Returns the page, of about `budget` bytes; [`PAGE_BUDGET`] is a good value.
+    /// Page, of about `budget` bytes; [`PAGE_BUDGET`] is a good value.
     pub fn html(&self, budget: usize) -> String {
         let packed = self.packed(budget);
         let mut out = String::with_capacity(budget + FRAME);
@@ -230,9 +230,9 @@ fn described(plotted: &Plotted<'_>, packed: &TimeSequence) -> Value {
 /// Number of steps into which intervals are merged before they are put on the page.
 const STRIP_STEPS: u64 = 1_000;
 
-/// Returns causes and intervals. A cause has its text and total time, an interval is (from, to,
-/// index of the cause). An interval shorter than a thousandth of the whole is merged with its
-/// neighbors, to the cause that took most of the time.
+/// Causes and intervals. A cause has its text and total time, an interval is (from, to, index of
+/// the cause). An interval shorter than a thousandth of the whole is merged with its neighbors, to
+/// the cause that took most of the time.
 fn strip(spans: &[Span]) -> (Vec<Value>, Vec<(u64, u64, usize)>) {
     let mut names: Vec<&Span> = Vec::new();
     let mut spent: Vec<u64> = Vec::new();

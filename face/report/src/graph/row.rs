@@ -54,7 +54,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Returns the row of a packet. Its connection must have processed it before.
+    /// Row of a packet. Its connection must have processed it before.
     pub fn row(
         &mut self,
         frame: u64,
@@ -100,7 +100,7 @@ impl Rows {
         }
     }
 
-    /// Returns the RTT sample that the packet completes.
+    /// RTT sample that the packet completes.
     fn sample(&mut self, verdict: &Verdict, connection: &Connection) -> Option<u64> {
         let index = verdict.connection;
         if self.totals.len() <= index {
@@ -115,7 +115,7 @@ impl Rows {
 }
 
 impl Row {
-    /// Returns the letters of its flags.
+    /// Letters of its flags.
     pub fn letters(&self) -> impl Iterator<Item = char> {
         let set = LETTERS
             .into_iter()

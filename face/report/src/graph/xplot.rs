@@ -59,7 +59,7 @@ impl Picture {
         Self::Throughput,
     ];
 
-    /// Returns the suffix of the file name before `.xpl`, as in tcptrace.
+    /// Suffix of the file name before `.xpl`, as in tcptrace.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::TimeSequence => "tsg",
@@ -91,7 +91,7 @@ impl Xplot<'_> {
         writeln!(out, "{types}\ntitle\n{title}\nxlabel\ntime\nylabel\n{y}")
     }
 
-    /// Returns a time in xplot's format: seconds and microseconds.
+    /// A time in xplot's format: seconds and microseconds.
     fn time(&self, at_ns: u64) -> Time {
         Time(self.first_at.as_nanos().saturating_add(at_ns) / 1_000)
     }
@@ -294,8 +294,8 @@ impl Xplot<'_> {
         Ok(())
     }
 
-    /// Returns the acknowledged positions with their times. They are those of each point, or of the
-    /// ends of blocks.
+    /// Acknowledged positions with their times. They are those of each point, or of the ends of
+    /// blocks.
     fn acknowledged(&self) -> impl Iterator<Item = (u64, u64)> {
         let blocks = self.graph.blocks().iter().enumerate();
         blocks.flat_map(move |(index, block)| {
@@ -309,7 +309,7 @@ impl Xplot<'_> {
     }
 }
 
-/// Returns at most `length` characters of `text`, without control characters.
+/// At most `length` characters of `text`, without control characters.
 fn one_line(text: &str, length: usize) -> String {
     let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     printable.take(length).collect()
@@ -319,7 +319,7 @@ const fn per_second(octets: u64, ns: u64) -> u64 {
     (octets as u128 * 1_000_000_000 / ns as u128) as u64
 }
 
-/// Returns tcptrace's color and letter of a packet with data.
+/// Tcptrace's color and letter of a packet with data.
 fn colour_of(point: &Point) -> (&'static str, Option<&'static str>) {
     let has = |mark| point.marks & mark != 0;
     if has(Point::SYN) {

@@ -50,8 +50,8 @@ impl SweepReport<'_> {
         self.grid.arms.iter().any(|arm| arm.values.len() > 1)
     }
 
-    /// Returns the page. `command` is the command that made it, `one` a command that runs a cell if
-    /// its number is appended.
+    /// Page. `command` is the command that made it, `one` a command that runs a cell if its number
+    /// is appended.
     pub fn page(&self, view: &View, command: &str, one: &str) -> String {
         let style = format!("{PAGE_STYLE}{STYLE}\n");
         let mut page = String::new();
@@ -86,7 +86,7 @@ impl SweepReport<'_> {
         page
     }
 
-    /// Returns the answer: the largest and the smallest mean, and the axis that explains most.
+    /// Answer: the largest and the smallest mean, and the axis that explains most.
     pub fn answer(&self) -> Option<String> {
         let arms = self.grid.arms.iter();
         let mut means: Vec<_> = arms
@@ -124,7 +124,7 @@ impl SweepReport<'_> {
         Some(answer)
     }
 
-    /// Returns the levels of a cell on the axes that vary.
+    /// Levels of a cell on the axes that vary.
     fn cell_name(&self, arm: ArmRef<'_>) -> String {
         let varying = self.varying();
         let mut name = varying
@@ -139,7 +139,7 @@ impl SweepReport<'_> {
         name
     }
 
-    /// Returns the table of the first cells with levels and values. Headings sort, a field filters.
+    /// Table of the first cells with levels and values. Headings sort, a field filters.
     fn cell_table(&self) -> String {
         let (scale, varying) = (self.scale(), self.varying());
         let factors = varying.iter().map(|factor| &self.grid.scales[*factor].name);
@@ -202,7 +202,7 @@ impl SweepReport<'_> {
     }
 }
 
-/// Returns a plot with its caption. Of two widths the page shows the one that fits.
+/// A plot with its caption. Of two widths the page shows the one that fits.
 fn figure(plot: &Plot) -> String {
     let (name, caption) = (plot.name, html(&plot.caption));
     let drawn = match &plot.narrow {

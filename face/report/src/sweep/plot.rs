@@ -55,8 +55,8 @@ const MOST_ABOVE: f64 = 1.6;
 /// Height of a line of a legend.
 const LEGEND_LINE: f64 = 20.0;
 
-/// Returns the ends of an interval; the mean if it has none. If no value is below zero, the low end
-/// is not either.
+/// Ends of an interval; the mean if it has none. If no value is below zero, the low end is not
+/// either.
 fn ends(summary: &Summary) -> (f64, f64) {
     let half = summary.half_width(CONFIDENCE).unwrap_or(0.0);
     let low = summary.mean - half;
@@ -86,7 +86,7 @@ impl SweepReport<'_> {
         all.into_iter().flatten().collect()
     }
 
-    /// Returns the factor along the horizontal axis: the numeric one with the most levels.
+    /// Factor along the horizontal axis: the numeric one with the most levels.
     fn along(&self) -> Option<Along> {
         let factors = self.varying().into_iter();
         let alongs = factors.map(|factor| {
@@ -109,7 +109,7 @@ impl SweepReport<'_> {
         alongs.max_by_key(|along| (along.is_number, along.places.len()))
     }
 
-    /// Returns the factor for curves: the one with the most levels that still fit.
+    /// Factor for curves: the one with the most levels that still fit.
     fn curves(&self, others: &[usize]) -> Option<usize> {
         let count = |factor: &usize| self.grid.scales[*factor].labels.len();
         let fits = others
@@ -272,8 +272,8 @@ impl SweepReport<'_> {
         )
     }
 
-    /// Returns the positions of the entries of a legend, and its height. An entry that does not fit
-    /// begins a new line.
+    /// Positions of the entries of a legend, and its height. An entry that does not fit begins a
+    /// new line.
     fn legend_places(&self, curves: Option<usize>, wide: f64) -> (Vec<(f64, f64)>, f64) {
         let (mut x, mut y) = (8.0, 14.0);
         let Some(factor) = curves else {
@@ -558,7 +558,7 @@ fn labels_apart(svg: &mut Svg, mut labels: Vec<(f64, &str)>, y: f64) {
     }
 }
 
-/// Returns the steps of an empirical distribution, at most a thousand.
+/// Steps of an empirical distribution, at most a thousand.
 fn steps(sorted: &[f64], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
     const MOST: usize = 1_000;
     let stride = sorted.len().div_ceil(MOST).max(1);

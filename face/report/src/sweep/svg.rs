@@ -21,7 +21,7 @@ pub(super) struct Mark<'a> {
 }
 
 impl Mark<'_> {
-    /// Returns the attributes that the page's script reads; none without cells.
+    /// Attributes that the page's script reads; none without cells.
     fn attributes(&self) -> String {
         match self.cells {
             (_, 0) => String::new(),
@@ -41,7 +41,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis over `values`, drawn between two positions.
+    /// An axis over `values`, drawn between two positions.
     pub(super) fn new(values: &[f64], is_log: bool, from: f64, to: f64) -> Self {
         let finite = values
             .iter()
@@ -68,7 +68,7 @@ impl Axis {
         }
     }
 
-    /// Returns the position of a value.
+    /// Position of a value.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.is_log {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -77,7 +77,7 @@ impl Axis {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Returns about `count` round values within it.
+    /// About `count` round values within it.
     pub(super) fn ticks(&self, count: f64) -> Vec<f64> {
         if self.is_log {
             let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
@@ -172,7 +172,6 @@ impl Svg {
         );
     }
 
-    /// A dot in a color by number.
     pub(super) fn dot(&mut self, (x, y): (f64, f64), color: usize, mark: Mark<'_>) {
         let (color, title, cells) = (color % 8, html(mark.title), mark.attributes());
         let _ = write!(
@@ -199,7 +198,7 @@ impl Svg {
         );
     }
 
-    /// Returns the plot as an element of a page; `about` describes it.
+    /// Plot as an element of a page; `about` describes it.
     pub(super) fn element(&self, about: &str) -> String {
         let (width, height, about) = (self.width, self.height, html(about));
         format!(
@@ -208,7 +207,7 @@ impl Svg {
         )
     }
 
-    /// Returns the plot as a separate file.
+    /// Plot as a separate file.
     pub(super) fn file(&self, about: &str) -> String {
         let element = self.element(about);
         let (width, height) = (self.width, self.height);
