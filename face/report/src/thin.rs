@@ -9,7 +9,7 @@
 /// A point: time in ns, value.
 pub type Point = (u64, u64);
 
-/// Returns the first of 1, 2, 5, 10, 20 … that is not below `least`.
+/// First of 1, 2, 5, 10, 20 … that is not below `least`.
 pub(crate) fn round_step(least: usize) -> usize {
     let mut tens = 1;
     while 5 * tens < least {
@@ -19,7 +19,7 @@ pub(crate) fn round_step(least: usize) -> usize {
     steps[steps.partition_point(|&step| step < least)]
 }
 
-/// Returns at most `budget` (at least 4) of `points`, which are in order of time.
+/// At most `budget` (at least 4) of `points`, which are in order of time.
 pub fn thin(points: &[Point], budget: usize) -> Vec<Point> {
     if points.len() <= budget.max(4) {
         return points.to_vec();
@@ -62,8 +62,8 @@ fn keep_corners(bucket: &[Point], kept: &mut Vec<Point>) {
     }
 }
 
-/// Returns the difference of each value to the one before, the first to 0. The numbers in the
-/// embedded data are then short.
+/// Difference of each value to the one before, the first to 0. The numbers in the embedded data are
+/// then short.
 pub fn deltas(values: impl IntoIterator<Item = u64>) -> Vec<i64> {
     let mut before = 0;
     let difference = |value: u64| {

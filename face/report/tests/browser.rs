@@ -57,8 +57,8 @@ fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
     file
 }
 
-/// Returns the page of a small connection, written once. Rewriting it would truncate it while
-/// another test reads it.
+/// Page of a small connection, written once. Rewriting it would truncate it while another test
+/// reads it.
 fn small() -> PathBuf {
     static FILE: LazyLock<PathBuf> = LazyLock::new(small_page);
     FILE.clone()
@@ -100,7 +100,7 @@ fn view(browser: &Browser) -> View {
     }
 }
 
-/// Returns the position of a time (ms) and an offset in the window.
+/// Position of a time (ms) and an offset in the window.
 fn place(browser: &Browser, ms: f64, offset: f64) -> (f64, f64) {
     let found = browser.script(&format!(
         "const box = document.getElementById('sequence-plot').getBoundingClientRect(); \

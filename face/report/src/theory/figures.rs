@@ -84,7 +84,7 @@ impl Figure {
     }
 }
 
-/// Returns all sections for `path`. They are the same in the same order for every path.
+/// All sections for `path`. They are the same in the same order for every path.
 pub fn sections(path: &Path, budget: &PathBudget, questions: &Questions<'_>) -> Vec<Section> {
     let Questions {
         losses,
@@ -178,7 +178,7 @@ fn factor(b: f64) -> String {
     }
 }
 
-/// Returns the controls, with the budget of each.
+/// Controls, with the budget of each.
 fn controls(budget: &PathBudget) -> [(&'static str, &'static str, ResponseBudget); 4] {
     [
         ("standard", "standard TCP", budget.standard),
@@ -264,8 +264,8 @@ fn after_loss(path: &Path, budget: &PathBudget) -> Section {
 /// Name of the row for Reno's own constant.
 const RENO: &str = "Reno, evenly spaced losses";
 
-/// Returns the constant that Reno reaches. It is sqrt(3/2) by its sawtooth, less with delayed ACKs
-/// (Mathis 1997). The slides' 0.7 is about half of it.
+/// Constant that Reno reaches. It is sqrt(3/2) by its sawtooth, less with delayed ACKs (Mathis
+/// 1997). The slides' 0.7 is about half of it.
 fn reno(path: &Path) -> MathisConstant {
     if path.growth.segments_per_ack() > 1.0 {
         MathisConstant::PeriodicDelayed
@@ -274,7 +274,7 @@ fn reno(path: &Path) -> MathisConstant {
     }
 }
 
-/// Returns the rate of each control at this loss probability.
+/// Rate of each control at this loss probability.
 fn at_loss(path: &Path, loss: Probability) -> Section {
     let rtt = path.rtt;
     let rate_of = |window: f64| {
@@ -329,7 +329,7 @@ fn at_loss(path: &Path, loss: Probability) -> Section {
     }
 }
 
-/// Returns the rate that a window allows.
+/// Rate that a window allows.
 fn with_window(path: &Path, window: Bytes) -> Section {
     let allowed = bdp::window_limited_rate(window, path.rtt);
     let share = allowed.as_bps() as f64 / path.rate.as_bps() as f64;

@@ -19,7 +19,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Returns the figures of a path, and the answers to `questions` about it.
+    /// Figures of a path, and the answers to `questions` about it.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl Expected {
         })
     }
 
-    /// Returns them as JSON (`gigatcp.theory/1`), exact, with units in the keys.
+    /// Them as JSON (`gigatcp.theory/1`), exact, with units in the keys.
     pub fn json(&self) -> Map<String, Value> {
         let path = &self.path;
         let mut map = Map::new();
@@ -66,7 +66,7 @@ impl Expected {
 }
 
 impl Figure {
-    /// Returns the figure rounded for reading.
+    /// Figure rounded for reading.
     pub fn text(self) -> String {
         match self {
             Self::Rate(Rate::MAX) => "no bound".to_owned(),
@@ -81,7 +81,7 @@ impl Figure {
         }
     }
 
-    /// Returns the exact figure; `None` if there is no bound.
+    /// Exact figure; `None` if there is no bound.
     fn json(self) -> Value {
         match self {
             Self::Rate(Rate::MAX) => Value::Null,
@@ -96,7 +96,7 @@ impl Figure {
         }
     }
 
-    /// Returns the key with its unit.
+    /// Key with its unit.
     fn key(self, name: &str) -> String {
         let unit = match self {
             Self::Rate(_) => "bps",

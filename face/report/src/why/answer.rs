@@ -39,7 +39,7 @@ impl ConnectionLabel {
     }
 }
 
-/// Returns the answer as text.
+/// Answer as text.
 pub fn lines(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
     let mut text = answer_lines(&diagnosis.answer());
     for (label, line) in label.lines(diagnosis) {
@@ -48,7 +48,7 @@ pub fn lines(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// Returns an answer as text; `details` identifies the connection.
+/// An answer as text; `details` identifies the connection.
 pub fn lines_with(details: &str, answer: &Answer) -> String {
     answer_lines(answer) + &labeled("Details", details)
 }
@@ -62,14 +62,14 @@ fn answer_lines(answer: &Answer) -> String {
     text
 }
 
-/// Returns a line with a label; longer text is wrapped and indented.
+/// A line with a label; longer text is wrapped and indented.
 pub fn labeled(label: &str, text: &str) -> String {
     let wrapped = wrap_hanging(text, LABEL, LABEL);
     let rest = wrapped.get(LABEL..).unwrap_or_default();
     format!("  {label:<width$}{rest}", width = LABEL - 2)
 }
 
-/// Returns the connection, the amount delivered, and the capture point.
+/// Connection, the amount delivered, and the capture point.
 fn details(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
     let mut text = format!(
         "{}, {} in {}, {}",
@@ -89,7 +89,7 @@ fn details(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// Returns names with their shares; none is broken between two lines.
+/// Names with their shares; none is broken between two lines.
 pub fn list<'a>(shares: impl Iterator<Item = (&'a str, f64)>) -> String {
     let parts = shares.map(|(name, share)| format!("{name}{TIE}{}", percent(share)));
     parts.collect::<Vec<_>>().join(", ")
@@ -109,7 +109,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Returns the end that sent a reset, named relative to the data.
+/// End that sent a reset, named relative to the data.
 pub fn reset_by(connection: &Connection, sender: Side) -> Option<&'static str> {
     let has_reset = |side| connection.direction(side).has_reset();
     match (has_reset(sender), has_reset(sender.other())) {
@@ -120,7 +120,7 @@ pub fn reset_by(connection: &Connection, sender: Side) -> Option<&'static str> {
     }
 }
 
-/// Returns the capture point, in words that follow "captured".
+/// Capture point, in words that follow "captured".
 pub const fn captured(point: CapturePoint) -> &'static str {
     match point {
         CapturePoint::Sender => "at the sender",

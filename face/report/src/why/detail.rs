@@ -10,8 +10,7 @@ use crate::grid::Align::{Left, Right};
 use crate::grid::{grid, line};
 use crate::prose::{TIE, wrap, wrap_hanging};
 
-/// Returns the verdicts and the unknown time in a table, and each verdict with its finding, evidence
-/// and fix.
+/// Verdicts and the unknown time in a table, and each verdict with its finding, evidence and fix.
 pub fn lines(diagnosis: &Diagnosis) -> String {
     if diagnosis.verdicts.is_empty() {
         return String::new();
@@ -49,7 +48,7 @@ pub fn lines(diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// Returns id, duration, share, confidence and cost of a verdict.
+/// Id, duration, share, confidence and cost of a verdict.
 fn cells(verdict: &Verdict) -> [String; 5] {
     let has_time = !verdict.time.is_zero();
     let only = |text: String| if has_time { text } else { "-".into() };
@@ -62,7 +61,7 @@ fn cells(verdict: &Verdict) -> [String; 5] {
     ]
 }
 
-/// Returns the rate that a cause cost; `None` if it is too small to measure.
+/// Rate that a cause cost; `None` if it is too small to measure.
 fn lost(verdict: &Verdict) -> Option<String> {
     /// Smaller costs are rounding errors.
     const MIN_COST_BPS: u64 = 1_000;
@@ -74,7 +73,7 @@ fn lost(verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// Returns the answer and its verdicts for the page of graphs.
+/// Answer and its verdicts for the page of graphs.
 pub fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
     let answer = diagnosis.answer();
     let lines = answer
@@ -92,7 +91,7 @@ pub fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
     }
 }
 
-/// Returns a verdict as a line, with its evidence.
+/// A verdict as a line, with its evidence.
 fn finding(diagnosis: &Diagnosis, verdict: &Verdict) -> (String, Vec<String>) {
     let [_, time, share, confidence, cost] = cells(verdict);
     let name = crate::cause_name(verdict.cause.id);

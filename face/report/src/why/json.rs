@@ -113,7 +113,7 @@ fn repeated_handshakes(capture: &Capture) -> Vec<Value> {
         .collect()
 }
 
-/// Returns what became of connections without data, one entry for each kind.
+/// What became of connections without data, one entry for each kind.
 fn without_data(capture: &Capture) -> Vec<Value> {
     let connections = capture.connections();
     connections
@@ -131,7 +131,7 @@ fn without_data(capture: &Capture) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the answer for a connection in two captures.
+/// Answer for a connection in two captures.
 pub fn joined(captures: [&AnsweredCapture; 2], one: &Diagnosed, is_verbose: bool) -> Option<Value> {
     let far = one.far?;
     let mut value = connection(&captures[one.capture].capture, one, is_verbose);
@@ -157,8 +157,8 @@ fn connection(capture: &Capture, one: &Diagnosed, is_verbose: bool) -> Value {
     value
 }
 
-/// Returns a connection's answer, from a capture or from counters. With `is_verbose` it has all
-/// evidence, all verdicts, and the intervals.
+/// A connection's answer, from a capture or from counters. With `is_verbose` it has all evidence,
+/// all verdicts, and the intervals.
 pub fn diagnosed(diagnosis: &Diagnosis, is_verbose: bool) -> Value {
     let answer = diagnosis.answer();
     let most = if is_verbose { usize::MAX } else { EVIDENCE };
@@ -256,7 +256,7 @@ fn evidence(piece: &Evidence) -> Value {
     })
 }
 
-/// Returns a note as JSON, with the reasons where packets were not read.
+/// A note as JSON, with the reasons where packets were not read.
 pub fn note_json(note: &Note) -> Value {
     let mut fields = json!({
         "what": note.to_string(),

@@ -45,7 +45,7 @@ impl Totals {
         Ok(totals)
     }
 
-    /// Returns the causes of most of the time.
+    /// Causes of most of the time.
     fn limited_by(&self) -> String {
         let names = CAUSES.iter().map(|cause| cause.id).chain(["unknown"]);
         let mut shares: Vec<(&str, f64)> = names
@@ -59,8 +59,8 @@ impl Totals {
     }
 }
 
-/// Returns a line about connections without an answer; empty if there are none. `what` names one of
-/// them and what follows, `hint` the option that shows them.
+/// A line about connections without an answer; empty if there are none. `what` names one of them
+/// and what follows, `hint` the option that shows them.
 pub fn line(
     captures: &[&AnsweredCapture],
     places: &[Place],

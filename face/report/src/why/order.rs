@@ -70,12 +70,12 @@ impl Order {
         Self { ranked, shown }
     }
 
-    /// Returns the answered connections.
+    /// Answered connections.
     pub fn shown(&self) -> &[Place] {
         &self.ranked[..self.shown]
     }
 
-    /// Returns the connections that are only counted: those beyond the limit, and the small ones.
+    /// Connections that are only counted: those beyond the limit, and the small ones.
     pub fn counted(&self) -> [&[Place]; 2] {
         let rest = self.all_counted();
         let small = rest.partition_point(|place| !place.is_small());
@@ -83,7 +83,7 @@ impl Order {
         [many, small]
     }
 
-    /// Returns both, the largest first.
+    /// Both, the largest first.
     pub fn all_counted(&self) -> &[Place] {
         &self.ranked[self.shown..]
     }
@@ -94,7 +94,7 @@ impl Order {
     }
 }
 
-/// Returns how many of the largest are answered: at least one.
+/// How many of the largest are answered: at least one.
 fn shown(ranked: &[Place]) -> usize {
     let large = ranked.partition_point(|place| !place.is_small());
     large.clamp(1, SHOWN).min(ranked.len())

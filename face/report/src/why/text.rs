@@ -75,7 +75,7 @@ pub fn put<E: From<Error>>(
     write(&last)
 }
 
-/// Returns lines about connections without an answer.
+/// Lines about connections without an answer.
 fn rest(captures: &[&AnsweredCapture], order: &Order, detail: Detail) -> Result<String, Error> {
     let [many, small] = order.counted();
     let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
@@ -106,7 +106,7 @@ fn rest(captures: &[&AnsweredCapture], order: &Order, detail: Detail) -> Result<
     Ok(text)
 }
 
-/// Returns lines about connections without data, and captures without a connection.
+/// Lines about connections without data, and captures without a connection.
 fn silent(captures: &[&AnsweredCapture]) -> String {
     captures.iter().map(|loaded| silent_in(loaded)).collect()
 }
@@ -176,7 +176,7 @@ fn most_failed(captures: &[&AnsweredCapture]) -> bool {
     failed * 2 > all
 }
 
-/// Returns a connection as a row of `--summary`.
+/// A connection as a row of `--summary`.
 fn row_of(captures: &[&AnsweredCapture], answer: &Diagnosed) -> Option<SummaryRow> {
     let connections = captures[answer.capture].capture.connections();
     let connection = connections.connection(answer.index)?;
@@ -286,7 +286,7 @@ impl Points {
         self.named.entry((numbers, ends)).or_default().push(place);
     }
 
-    /// Returns a line for each two connections with the same identity.
+    /// A line for each two connections with the same identity.
     fn same(&self) -> String {
         let mut pairs: Vec<[usize; 2]> = Vec::new();
         for alike in self.named.values() {
@@ -312,7 +312,7 @@ impl Points {
     }
 }
 
-/// Returns the message that two captures share no connection for a joint analysis.
+/// Message that two captures share no connection for a joint analysis.
 pub fn nothing_joined(captures: [&AnsweredCapture; 2]) -> String {
     let names = captures.map(|loaded| terminal(&loaded.capture.name()));
     let line = format!(

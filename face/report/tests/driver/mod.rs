@@ -73,7 +73,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Returns a data attribute of the page.
+    /// A data attribute of the page.
     pub fn data(&self, name: &str) -> Value {
         self.script(&format!(
             "return document.documentElement.dataset.{name} ?? null"

@@ -54,7 +54,7 @@ fn plan_of(name: &str) -> (PathBuf, Plan) {
     plan_with(name, &[])
 }
 
-/// Returns directory and plan, changed as by `--set`.
+/// Directory and plan, changed as by `--set`.
 fn plan_with(name: &str, set: &[String]) -> (PathBuf, Plan) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../experiments")
@@ -131,7 +131,7 @@ impl Experiment {
         &self.record_of(series).flows[0]
     }
 
-    /// Returns sampled RTTs of a flow in ms, sorted, from `from_second` on.
+    /// Sampled RTTs of a flow in ms, sorted, from `from_second` on.
     fn round_trips(&self, series: &str, flow: &str, from_second: u64) -> Vec<f64> {
         let flows = &self.record_of(series).flows;
         let flow = flows.iter().find(|known| known.name == flow);
@@ -147,12 +147,12 @@ impl Experiment {
         found
     }
 
-    /// Returns the rate of a series in Mbit/s.
+    /// Rate of a series in Mbit/s.
     fn rate(&self, series: &str) -> f64 {
         self.flow(series).goodput_bps / 1e6
     }
 
-    /// Returns our rate divided by the middle of the published rates.
+    /// Our rate divided by the middle of the published rates.
     fn ratio(&self, series: &str) -> f64 {
         let record = self
             .records

@@ -24,7 +24,7 @@ impl Experiment {
         }
     }
 
-    /// Returns the terminal output of one series.
+    /// Terminal output of one series.
     pub(crate) fn series_text(&self, series: &str) -> String {
         let record = self.record();
         let report = Report::new(&record, self.published.as_ref());

@@ -5,7 +5,7 @@ use gigatcp_plan::record::{RunRecord, SeriesRecord};
 use gigatcp_report::brief::{MOST_ROWS, MOST_SERIES};
 use gigatcp_report::{Published, Report};
 
-/// Returns a run with `count` copies of the sample's first series. Each has its own name.
+/// A run with `count` copies of the sample's first series. Each has its own name.
 fn run(count: usize) -> RunRecord {
     let mut run = sample::run(1);
     let first = run.series[0].clone();
@@ -17,7 +17,7 @@ fn run(count: usize) -> RunRecord {
     run
 }
 
-/// Returns published numbers for the last of `count` series.
+/// Published numbers for the last of `count` series.
 fn published(count: usize) -> Published {
     let text = format!(
         r#"

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 const LIGHT: &str = include_str!("../../assets/page.css");
 const DARK: &str = include_str!("../../assets/dark.css");
 
-/// Returns the colors that a style sheet names.
+/// Colors that a style sheet names.
 fn colors(sheet: &str) -> BTreeMap<&str, f64> {
     let named = sheet.split("--").skip(1).filter_map(|rest| {
         let (name, rest) = rest.split_once(": #")?;
@@ -15,7 +15,7 @@ fn colors(sheet: &str) -> BTreeMap<&str, f64> {
     named.collect()
 }
 
-/// Returns the relative luminance of RRGGBB.
+/// Relative luminance of RRGGBB.
 fn luminance(color: &str) -> Option<f64> {
     let linear = |place: usize| {
         let value = f64::from(u8::from_str_radix(color.get(place..place + 2)?, 16).ok()?) / 255.0;

@@ -196,7 +196,7 @@ fn every_series_has_its_row_in_every_table() {
     }
 }
 
-/// Returns a run of one series that bursts for a second in ten. It lasts most of an hour.
+/// A run of one series that bursts for a second in ten. It lasts most of an hour.
 fn bursts() -> RunRecord {
     const SECOND_NS: u64 = 1_000_000_000;
     let mut run = sample::run(1);

@@ -52,7 +52,7 @@ fn total(series: &PublishedSeries) -> PublishedTotal {
     series.total.expect("nuttcp's last line")
 }
 
-/// Returns our rate divided by the published one, interval by interval.
+/// Our rate divided by the published one, interval by interval.
 fn ratios(name: &str, published_name: &str) -> Vec<f64> {
     let lines = ours(name).flows[0].intervals.iter();
     let rates = lines.map(|line| line.bytes as f64 * 8000.0 / (line.end_ns - line.start_ns) as f64);

@@ -27,7 +27,7 @@ fn run_with_a_loss() -> RunRecord {
     run
 }
 
-/// Returns the address when it has the view, which it gets a moment later.
+/// Address when it has the view, which it gets a moment later.
 fn address(browser: &Browser) -> String {
     browser.script("link.put()");
     let address = browser.script("return decodeURIComponent(location.hash)");
