@@ -76,7 +76,7 @@ fn handshake(now: Instant, client: &mut Endpoint, server: &mut Endpoint, stream:
     assert!(connection.state() == State::Established);
 }
 
-/// Returns the resident memory of the process in bytes (Linux; otherwise 0).
+/// Resident memory of the process in bytes (Linux; otherwise 0).
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = status

@@ -9,7 +9,7 @@ use gigatcp_units::random::Stream;
 
 use crate::network::{Network, Path, addresses};
 
-/// Returns the byte at a position of a stream. It is not periodic in any power of two.
+/// Byte at a position of a stream. It is not periodic in any power of two.
 fn octet(seed: u64, place: u64) -> u8 {
     ((place * 7 + place / 251 + seed) % 253) as u8
 }
