@@ -29,7 +29,7 @@ fn buffers<T>(work: impl FnOnce(&mut Buffers) -> T) -> T {
     work(&mut BUFFERS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns the address of `length` bytes for the name of the capture.
+/// Address of `length` bytes for the name of the capture.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn name(length: usize) -> *mut u8 {
@@ -39,7 +39,7 @@ pub extern "C" fn name(length: usize) -> *mut u8 {
     })
 }
 
-/// Returns the address of `length` bytes for the capture.
+/// Address of `length` bytes for the capture.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn capture(length: usize) -> *mut u8 {
@@ -64,7 +64,7 @@ pub extern "C" fn answer() -> usize {
     })
 }
 
-/// Returns the address of the answer.
+/// Address of the answer.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {

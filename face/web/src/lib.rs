@@ -38,7 +38,7 @@ pub enum Answer {
     },
 }
 
-/// Returns the answer for a capture.
+/// Answer for a capture.
 pub fn answer(source: Source) -> Answer {
     read(source).unwrap_or_else(|error| Answer::Failed {
         error: in_words(&error),
@@ -79,7 +79,7 @@ fn read(source: Source) -> Result<Answer, Error> {
     })
 }
 
-/// Returns an error with its causes.
+/// An error with its causes.
 fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
