@@ -224,7 +224,7 @@ pub fn link(octets: &[u8]) {
     let _ = (segment.tcp_checksum(), segment.ip_checksum());
 }
 
-/// Returns all output of a reader, as one number for each record and note.
+/// All output of a reader, as one number for each record and note.
 fn digest(mut reader: CaptureReader) -> (Vec<u64>, String) {
     let mut all = Vec::new();
     let mut last = None;

@@ -59,7 +59,7 @@ pub fn drive(octets: &[u8]) -> u64 {
     network.delivered
 }
 
-/// Returns the octet at `offset` of the stream from port `from` to port `to`.
+/// Octet at `offset` of the stream from port `from` to port `to`.
 fn octet(from: u16, to: u16, offset: u64) -> u8 {
     let mixed = (offset + u64::from(from) * 3 + u64::from(to)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
@@ -304,7 +304,7 @@ impl Network {
         assert!(self.is_settled(), "what was written did not arrive");
     }
 
-    /// Returns whether every connection that still has both ends is read to the end.
+    /// Whether every connection that still has both ends is read to the end.
     fn is_settled(&self) -> bool {
         let [left, right] = [0, 1].map(|host| &self.hosts[host].sockets);
         left.iter().all(|one| {

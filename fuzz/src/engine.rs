@@ -48,10 +48,10 @@ trait Stream: Payload {
     /// Whether there are octets to compare.
     const IS_REAL: bool;
 
-    /// Returns `len` octets from `offset` on.
+    /// `len` octets from `offset` on.
     fn at(offset: u64, len: u32) -> Self;
 
-    /// Returns whether these are the octets from `offset` on.
+    /// Whether these are the octets from `offset` on.
     fn is_at(&self, offset: u64) -> bool;
 }
 
@@ -81,7 +81,7 @@ impl Stream for bytes::Bytes {
     }
 }
 
-/// Returns the octet at a position of either stream; no two intervals are equal soon.
+/// Octet at a position of either stream; no two intervals are equal soon.
 fn octet_at(offset: u64) -> u8 {
     // Positions wrap as sequence numbers do: data before the start of the stream runs into it.
     let place = u64::from(offset as u32);
@@ -242,7 +242,7 @@ impl<'a, P: Stream> Run<'a, P> {
         }
     }
 
-    /// Returns a number that is mostly near the engine's expectation.
+    /// A number that is mostly near the engine's expectation.
     fn near(&mut self, base: SeqNumber) -> SeqNumber {
         let distance = match self.choices.below(8) {
             0..=3 => i32::from(self.choices.octet() as i8) / 32,
@@ -339,7 +339,7 @@ impl<'a, P: Stream> Run<'a, P> {
         self.arrive(segment);
     }
 
-    /// Returns the payload of a peer's segment at `seq`. In SYN-SENT a SYN begins its stream.
+    /// Payload of a peer's segment at `seq`. In SYN-SENT a SYN begins its stream.
     fn peer_data(&self, seq: SeqNumber, flags: Flags, len: u32) -> P {
         let has_syn = flags.contains(Flags::SYN);
         let offset = match (has_syn, self.connection.state()) {
@@ -439,7 +439,7 @@ impl<'a, P: Stream> Run<'a, P> {
     }
 }
 
-/// Returns options a segment may carry, near the data in flight from `una` on.
+/// Options a segment may carry, near the data in flight from `una` on.
 fn options(choices: &mut Octets<'_>, una: SeqNumber, flight: u64) -> Options {
     let mut options = Options::default();
     let which = choices.octet();
@@ -466,7 +466,7 @@ fn options(choices: &mut Octets<'_>, una: SeqNumber, flight: u64) -> Options {
     options
 }
 
-/// Returns the configuration of an engine of any profile with any switches.
+/// Configuration of an engine of any profile with any switches.
 fn config(choices: &mut Octets<'_>) -> ConnectionConfig {
     let mut profile = choices.pick(Profile::ALL);
     for setting in SETTINGS {
@@ -498,7 +498,7 @@ fn config(choices: &mut Octets<'_>) -> ConnectionConfig {
     }
 }
 
-/// Returns a requested buffer, or `None`, which leaves it to the profile.
+/// A requested buffer, or `None`, which leaves it to the profile.
 fn buffer(choices: &mut Octets<'_>) -> Option<Bytes> {
     let asked = choices.pick(&[0, 1, 3000, 100_000, 4 << 20]);
     (asked > 0).then(|| Bytes::new(asked))

@@ -116,7 +116,7 @@ pub fn run(count: u32, syn_cookies: SynCookies) -> Cost {
     }
 }
 
-/// Returns whether a client that answers its SYN-ACK is accepted.
+/// Whether a client that answers its SYN-ACK is accepted.
 fn is_let_in(listener: &mut Listener<Phantom>, now: Instant, client: Endpoints) -> bool {
     let first = syn(now);
     let received = Received {

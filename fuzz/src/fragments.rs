@@ -55,7 +55,7 @@ fn drain(datagrams: &mut Datagrams, times: &[u64], told: &mut usize) {
     assert!(odd.into_iter().all(|odd| odd.number <= times.len() as u64));
 }
 
-/// Returns a fragment, or a whole packet.
+/// A fragment, or a whole packet.
 fn packet(piece: &[u8]) -> Vec<u8> {
     let field = u16::from_be_bytes([piece[1], piece[2]]);
     let len = usize::from(piece[3]) * 8 + usize::from(piece[4] & 7);

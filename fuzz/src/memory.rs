@@ -70,20 +70,20 @@ impl Mark {
         }
     }
 
-    /// Returns the maximum octets allocated at one time, minus those at the start. Zero if
-    /// [`Counting`] is not the allocator.
+    /// Maximum octets allocated at one time, minus those at the start. Zero if [`Counting`] is not
+    /// the allocator.
     pub fn peak(self) -> u64 {
         (PEAK.get() - self.held).max(0) as u64
     }
 
-    /// Returns the number of allocations since the start. It is the same on every machine for the
-    /// same input: a measure of work that no load disturbs.
+    /// Number of allocations since the start. It is the same on every machine for the same input: a
+    /// measure of work that no load disturbs.
     pub fn allocations(self) -> u64 {
         CALLS.get() - self.calls
     }
 
-    /// Returns the octets allocated since the start, whether freed or not. Copying all stored
-    /// data for each segment would show here.
+    /// Octets allocated since the start, whether freed or not. Copying all stored data for each
+    /// segment would show here.
     pub fn allocated(self) -> u64 {
         OCTETS.get() - self.octets
     }

@@ -11,17 +11,17 @@ pub struct Octets<'a> {
 }
 
 impl<'a> Octets<'a> {
-    /// Returns a source that draws from `octets`.
+    /// A source that draws from `octets`.
     pub fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
 
-    /// Returns whether no octets are left.
+    /// Whether no octets are left.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Returns the next octet; zero when none is left.
+    /// Next octet; zero when none is left.
     pub fn octet(&mut self) -> u8 {
         match self.rest.split_first() {
             Some((first, rest)) => {
@@ -32,17 +32,17 @@ impl<'a> Octets<'a> {
         }
     }
 
-    /// Returns two octets as a number.
+    /// Two octets as a number.
     pub fn word(&mut self) -> u16 {
         u16::from_be_bytes([self.octet(), self.octet()])
     }
 
-    /// Returns four octets as a number.
+    /// Four octets as a number.
     pub fn long(&mut self) -> u32 {
         u32::from(self.word()) << 16 | u32::from(self.word())
     }
 
-    /// Returns a number below `end`.
+    /// A number below `end`.
     pub fn below(&mut self, end: u32) -> u32 {
         if end <= 256 {
             u32::from(self.octet()) % end.max(1)
@@ -51,12 +51,12 @@ impl<'a> Octets<'a> {
         }
     }
 
-    /// Returns one of several values.
+    /// One of several values.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u32) as usize]
     }
 
-    /// Returns true once in `n` times.
+    /// True once in `n` times.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == 0
     }
@@ -67,7 +67,7 @@ impl<'a> Octets<'a> {
 pub struct Random(pub u64);
 
 impl Random {
-    /// Returns 64 random bits.
+    /// 64 random bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)

@@ -154,7 +154,7 @@ pub fn run(attack: &Attack, ip: IpVersion) -> Cost {
     measure(ip, attack.name == "tiny-mss", attack.act)
 }
 
-/// Returns the cost of an honest peer over `rounds` round trips.
+/// Cost of an honest peer over `rounds` round trips.
 pub fn serve(rounds: u32, ip: IpVersion) -> Cost {
     measure(ip, false, |scene| {
         scene.rounds(rounds, Scene::acknowledge_honestly);
@@ -292,7 +292,7 @@ impl Scene {
         }
     }
 
-    /// Returns an acknowledgment up to offset `ack` with these SACK blocks.
+    /// An acknowledgment up to offset `ack` with these SACK blocks.
     fn ack(&self, ack: u64, blocks: &[(u64, u64)]) -> Segment<Phantom> {
         let seq = |offset: u64| SeqNumber::new(ISS) + offset as u32;
         let mut sack = SackBlocks::default();

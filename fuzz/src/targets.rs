@@ -41,7 +41,7 @@ pub const ALL: [Target; 16] = [
     target("nuttcp", nuttcp::nuttcp),
 ];
 
-/// Returns the target named `name`.
+/// Target named `name`.
 pub fn find(name: &str) -> Option<Target> {
     ALL.into_iter().find(|target| target.name == name)
 }
