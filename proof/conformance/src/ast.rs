@@ -30,12 +30,12 @@ pub struct Script {
 }
 
 impl Script {
-    /// Returns the last header of that name.
+    /// Last header of that name.
     pub fn header(&self, key: &str) -> Option<&Header> {
         self.headers.iter().rev().find(|header| header.key == key)
     }
 
-    /// Returns the last option of that name.
+    /// Last option of that name.
     pub fn option(&self, name: &str) -> Option<&OptionLine> {
         self.options.iter().rev().find(|option| option.name == name)
     }
@@ -318,7 +318,7 @@ pub struct Member {
 }
 
 impl Value {
-    /// Returns the number, if it is one.
+    /// Number, if it is one.
     pub fn integer(&self) -> Option<i64> {
         match self {
             Value::Integer(n) => Some(*n),
@@ -326,7 +326,7 @@ impl Value {
         }
     }
 
-    /// Returns the name, if it is one.
+    /// Name, if it is one.
     pub fn name(&self) -> Option<&str> {
         match self {
             Value::Name(name) => Some(name),
@@ -334,7 +334,7 @@ impl Value {
         }
     }
 
-    /// Returns the value of that member of a `{...}`.
+    /// Value of that member of a `{...}`.
     pub fn member(&self, name: &str) -> Option<&Value> {
         let Value::Struct(members) = self else {
             return None;
@@ -343,8 +343,8 @@ impl Value {
         Some(&found.value)
     }
 
-    /// Returns whether this is the name `word`, or a number with its bits. In an `|`, one operand
-    /// must be so.
+    /// Whether this is the name `word`, or a number with its bits. In an `|`, one operand must be
+    /// so.
     pub fn has_word(&self, word: &str) -> bool {
         match self {
             Value::Name(name) => name == word,
@@ -354,7 +354,7 @@ impl Value {
         }
     }
 
-    /// Returns whether `found` matches this value, as written in a script. `...` matches any value;
+    /// Whether `found` matches this value, as written in a script. `...` matches any value;
     /// operands of `|` may be in any order.
     pub fn admits(&self, found: &Value) -> bool {
         match (self, found) {

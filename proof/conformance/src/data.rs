@@ -7,18 +7,18 @@ use alloc::vec::Vec;
 
 use gigatcp_wire::bytes::Bytes;
 
-/// Returns the octet at `offset`.
+/// Octet at `offset`.
 pub fn octet(offset: u32) -> u8 {
     (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
 }
 
-/// Returns `len` octets from `offset` on.
+/// `len` octets from `offset` on.
 pub fn octets(offset: u32, len: usize) -> Bytes {
     let places = (0..len as u32).map(|n| offset.wrapping_add(n));
     places.map(octet).collect::<Vec<u8>>().into()
 }
 
-/// Returns the first index at which `found` differs from the stream from `offset` on.
+/// First index at which `found` differs from the stream from `offset` on.
 pub fn first_difference(offset: u32, found: &[u8]) -> Option<usize> {
     let places = (0..).map(|n: u32| offset.wrapping_add(n));
     found

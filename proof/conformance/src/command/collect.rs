@@ -16,8 +16,7 @@ pub(super) struct ScriptFile {
 }
 
 impl ScriptFile {
-    /// Returns the text of the `defaults.sh` that the script calls by a relative path, if there is
-    /// one.
+    /// Text of the `defaults.sh` that the script calls by a relative path, if there is one.
     pub(super) fn defaults(&self) -> Option<String> {
         let is_end = |c: char| c.is_whitespace() || matches!(c, '`' | ';' | '"');
         let mut words = self.text.split(is_end);
@@ -26,7 +25,7 @@ impl ScriptFile {
     }
 }
 
-/// Returns the scripts below `paths`, sorted by name.
+/// Scripts below `paths`, sorted by name.
 pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<ScriptFile>, String> {
     let mut files = Vec::new();
     for path in paths {

@@ -75,7 +75,7 @@ pub(super) fn judge(
     Ok(Ok(judged))
 }
 
-/// Returns the IP versions for a script: its own, or the requested ones.
+/// IP versions for a script: its own, or the requested ones.
 fn versions(arguments: &Arguments, chosen: Option<&str>) -> Vec<IpVersion> {
     match chosen {
         Some(name) => IpVersion::from_name(name).into_iter().collect(),
@@ -85,7 +85,7 @@ fn versions(arguments: &Arguments, chosen: Option<&str>) -> Vec<IpVersion> {
     }
 }
 
-/// Returns the report for scripts that apply to the engine only.
+/// Report for scripts that apply to the engine only.
 fn not_asked() -> Report {
     Report {
         verdict: Verdict::Unsupported {
@@ -147,7 +147,7 @@ impl Lists {
         Ok(Self { lists })
     }
 
-    /// Returns the list for a script, and its name within the shared directory.
+    /// List for a script, and its name within the shared directory.
     fn of_script(&self, path: &Path) -> Option<(&Differences, String)> {
         let folder = list_folder(path)?;
         let name = path

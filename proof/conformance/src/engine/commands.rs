@@ -196,7 +196,7 @@ impl Setup {
     }
 }
 
-/// Returns the words after an interpreter: `sh`, `source` and the like.
+/// Words after an interpreter: `sh`, `source` and the like.
 fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     match words {
         [
@@ -207,7 +207,7 @@ fn without_interpreter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     }
 }
 
-/// Returns the last component of a path.
+/// Last component of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

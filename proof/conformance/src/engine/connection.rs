@@ -195,7 +195,7 @@ impl Conn {
         ready.map(|(event, _)| event).collect()
     }
 
-    /// Returns the failure as an error of a call, once.
+    /// Failure as an error of a call, once.
     pub fn take_failure(&mut self) -> Option<&'static str> {
         let failure = self.tcp.failure()?;
         if core::mem::replace(&mut self.is_failure_reported, true) {

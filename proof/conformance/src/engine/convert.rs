@@ -8,14 +8,14 @@ use alloc::vec;
 
 use crate::packet::Tcp;
 
-/// Returns the segment as the engine reads it; `None` for octets it would drop.
+/// Segment as the engine reads it; `None` for octets it would drop.
 pub fn to_segment(tcp: &Tcp) -> Option<Segment<Bytes>> {
     let octets = Bytes::from(tcp.octets());
     let segment = decode(&octets).ok()?;
     Some(segment.map_payload(|payload| octets.slice_ref(payload)))
 }
 
-/// Returns the segment with its options as laid out on the wire.
+/// Segment with its options as laid out on the wire.
 pub fn from_segment(segment: &Segment<Bytes>, endpoints: &Endpoints) -> Option<Tcp> {
     let mut octets = vec![0; segment.header_len() + segment.payload.len()];
     encode(segment, endpoints, &mut octets).ok()?;

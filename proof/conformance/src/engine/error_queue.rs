@@ -74,7 +74,7 @@ impl ErrorQueue {
         }
     }
 
-    /// Returns the next entry.
+    /// Next entry.
     pub fn pop(&mut self) -> Option<ErrorReport> {
         self.unread.pop_front()
     }
@@ -84,7 +84,7 @@ impl ErrorQueue {
         !self.unread.is_empty()
     }
 
-    /// Returns a number that changes with each addition, for edge-triggered waits.
+    /// A number that changes with each addition, for edge-triggered waits.
     pub fn reports(&self) -> u64 {
         self.reports
     }
@@ -161,7 +161,7 @@ impl ErrorQueue {
         }
     }
 
-    /// Returns the number of the last octet before `end`.
+    /// Number of the last octet before `end`.
     fn number(&self, end: u64) -> u64 {
         end.saturating_sub(1).saturating_sub(self.stamps.origin)
     }

@@ -83,7 +83,7 @@ pub fn meaning(name: &str) -> Option<Meaning> {
     Some(*meaning)
 }
 
-/// Returns whether `words` are a command of FreeBSD.
+/// Whether `words` are a command of FreeBSD.
 pub fn is_one(words: &[&str]) -> bool {
     match words {
         ["kldload", ..] => true,

@@ -59,7 +59,7 @@ impl Listening {
         self.listener.as_ref().map_or(0, Listener::acceptable)
     }
 
-    /// Returns the listener, made at the first call.
+    /// Listener, made at the first call.
     pub fn listener(&mut self, setup: &mut Setup, host: IpAddr) -> &mut Listener<Bytes> {
         let mut fast_open = self.fast_open;
         if setup.fast_open_unasked && fast_open == 0 {

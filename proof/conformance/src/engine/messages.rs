@@ -125,7 +125,6 @@ fn name(word: &str) -> Value {
     Value::Name(String::from(word))
 }
 
-/// A control message.
 fn control_message(level: Value, kind: Value, data: Value) -> Value {
     structure([
         ("cmsg_level", level),

@@ -76,13 +76,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Returns an engine before the start of a script.
+    /// An engine before the start of a script.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the engine with the text of the `defaults.sh` that the script calls. Its `sysctl`
-    /// lines are read as facts about the host; the script is not executed.
+    /// Engine with the text of the `defaults.sh` that the script calls. Its `sysctl` lines are read
+    /// as facts about the host; the script is not executed.
     #[must_use]
     pub fn with_defaults(self, text: String) -> Self {
         Self {

@@ -41,12 +41,12 @@ fn choose_stack(args: &Arguments<'_>) -> Called {
     }
 }
 
-/// Returns a number as a size; `None` counts as zero.
+/// A number as a size; `None` counts as zero.
 fn size_of(number: Option<i64>) -> u64 {
     u64::try_from(number.unwrap_or(0)).unwrap_or(0)
 }
 
-/// Returns a number as a switch.
+/// A number as a switch.
 fn is_on(number: Option<i64>) -> bool {
     number.unwrap_or(0) != 0
 }
@@ -434,8 +434,8 @@ fn set_keepalive(options: &mut SocketOptions, name: &str, size: u64) -> bool {
     true
 }
 
-/// Returns the bound that `SO_MAX_PACING_RATE` states in octets per second. All ones, in either
-/// width, remove it.
+/// Bound that `SO_MAX_PACING_RATE` states in octets per second. All ones, in either width, remove
+/// it.
 fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
     match number? {
         -1 | 0xffff_ffff => Some(None),
@@ -492,7 +492,7 @@ fn text(value: &Value) -> Option<String> {
     String::from_utf8(octets(value)?).ok()
 }
 
-/// Returns whether an argument states a value by name.
+/// Whether an argument states a value by name.
 fn has_name(value: &Value) -> bool {
     match value {
         Value::List(list) => list.iter().any(|value| value.name().is_some()),

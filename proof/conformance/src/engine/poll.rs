@@ -67,7 +67,7 @@ impl Host {
         }
     }
 
-    /// Returns the events of `wanted` that are present now; errors always count.
+    /// Events of `wanted` that are present now; errors always count.
     fn ready(&self, fd: i64, wanted: &Value, prefix: &str) -> Vec<&'static str> {
         let Some(File::Socket(socket)) = self.files.get(&fd) else {
             return Vec::new();
@@ -139,8 +139,8 @@ impl Host {
         self.watch(Watch::Epoll(args.number(0)?, most), args.number(3)?)
     }
 
-    /// Returns values whose change is an edge even if the events are the same. They are the number
-    /// of error queue reports and the octets received.
+    /// Values whose change is an edge even if the events are the same. They are the number of error
+    /// queue reports and the octets received.
     fn edge_state(&self, fd: i64) -> (u64, u64) {
         let conn = self
             .open_index(fd)

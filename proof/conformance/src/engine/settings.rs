@@ -108,7 +108,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Returns the settings of `script`.
+    /// Settings of `script`.
     pub fn of_script(script: &Script, addresses: &Addresses) -> Result<Self, Unsupported> {
         let mut setup = Self::default();
         setup.set_mtu(addresses.mtu, addresses.local.is_ipv6());
@@ -220,9 +220,9 @@ impl Setup {
         Err(Unsupported::new("setting", what))
     }
 
-    /// Returns how often a SYN is retransmitted for a `TCP_SYNCNT` of `retries`. Linux counts time:
-    /// as much as that number of doublings takes (`retransmits_timed_out`). Its first timeouts do
-    /// not double.
+    /// How often a SYN is retransmitted for a `TCP_SYNCNT` of `retries`. Linux counts time: as much
+    /// as that number of doublings takes (`retransmits_timed_out`). Its first timeouts do not
+    /// double.
     pub fn syn_retries_of(&self, retries: u32) -> u32 {
         if !self.as_linux {
             return retries;
@@ -241,7 +241,7 @@ impl Setup {
         sent
     }
 
-    /// Returns the configuration of the next connection, between these ports.
+    /// Configuration of the next connection, between these ports.
     pub fn config(&mut self, local_port: u16, remote_port: u16) -> ConnectionConfig {
         let iss = FIRST_ISS.wrapping_add(self.opened.wrapping_mul(1 << 20));
         self.opened += 1;
@@ -269,7 +269,7 @@ impl Setup {
     }
 }
 
-/// Returns the congestion control of that name.
+/// Congestion control of that name.
 pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupported> {
     congestion::find(name).ok_or_else(|| {
         let known = congestion::REGISTRY.iter().map(|entry| entry.name);
@@ -277,8 +277,8 @@ pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupp
     })
 }
 
-/// Returns the profile with buffers as scripts state them. Where memory counts, they state what is
-/// granted: a sysctl's size, or twice that of a socket option.
+/// Profile with buffers as scripts state them. Where memory counts, they state what is granted: a
+/// sysctl's size, or twice that of a socket option.
 pub fn with_stated_sizes(profile: Profile) -> Profile {
     profile.with(|profile| {
         if profile.buffers.truesize {
@@ -288,7 +288,7 @@ pub fn with_stated_sizes(profile: Profile) -> Profile {
     })
 }
 
-/// Returns the requested size of a buffer; `auto` requests none.
+/// Requested size of a buffer; `auto` requests none.
 fn buffer(value: &str) -> Option<Option<Bytes>> {
     match value {
         "auto" => Some(None),

@@ -86,8 +86,8 @@ impl Host {
         ]
     }
 
-    /// Returns the output of `nstat`: counters that changed since it was last called. `-n`
-    /// suppresses the output; `-s` does not store the counters.
+    /// Output of `nstat`: counters that changed since it was last called. `-n` suppresses the
+    /// output; `-s` does not store the counters.
     fn statistics(&mut self, flags: &[&str]) -> Option<String> {
         let (mut says, mut remembers) = (true, true);
         for flag in flags {
@@ -110,8 +110,8 @@ impl Host {
         Some(text)
     }
 
-    /// Returns the lines of `/proc/net/tcp` and `/proc/net/tcp6`, with the fields that scripts use:
-    /// ports and state.
+    /// Lines of `/proc/net/tcp` and `/proc/net/tcp6`, with the fields that scripts use: ports and
+    /// state.
     fn files_of(&self, names: &[&str]) -> Option<String> {
         let mut text = String::new();
         for name in names {
@@ -127,9 +127,9 @@ impl Host {
         Some(text)
     }
 
-    /// Returns the lines of `sockstat -4 -P tcp -p PORT -s`, with the fields that scripts use: the
-    /// name of the process, cut off, the local port and the state. Half-open connections are listed,
-    /// those that wait to be accepted are not.
+    /// Lines of `sockstat -4 -P tcp -p PORT -s`, with the fields that scripts use: the name of the
+    /// process, cut off, the local port and the state. Half-open connections are listed, those that
+    /// wait to be accepted are not.
     fn sockstat(&self, flags: &[&str], rest: &[&str]) -> Option<String> {
         let known = ["-4", "-6", "-P", "-p", "-s"];
         if !flags.iter().all(|flag| known.contains(flag)) {

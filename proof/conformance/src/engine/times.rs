@@ -16,7 +16,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Returns the times of a connection that begins `now`.
+    /// Times of a connection that begins `now`.
     pub fn new(now: Instant) -> Self {
         Self {
             data_sent: now,
@@ -57,8 +57,7 @@ impl Times {
         }
     }
 
-    /// Returns fields of `tcp_info`: times since in milliseconds, and the total time in
-    /// microseconds.
+    /// Fields of `tcp_info`: times since in milliseconds, and the total time in microseconds.
     pub fn words(&self, now: Instant) -> [(&'static str, i64); 4] {
         let since = |then: Instant| (now.saturating_since(then).as_micros() / 1000) as i64;
         let under_way = self.busy_since.map(|since| now.saturating_since(since));

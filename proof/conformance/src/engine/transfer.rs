@@ -237,7 +237,7 @@ impl Host {
         }
     }
 
-    /// Returns the connection of a descriptor. A socket without one has the error `not_open`.
+    /// Connection of a descriptor. A socket without one has the error `not_open`.
     fn connection_of(&self, fd: i64, not_open: &'static str) -> Result<usize, &'static str> {
         match self.files.get(&fd) {
             Some(File::Socket(_)) => self.open_index(fd).ok_or(not_open),
@@ -325,7 +325,7 @@ fn cuts(message: &Value, len: usize) -> Vec<usize> {
     behind
 }
 
-/// Returns the length of `{..., 40}`.
+/// Length of `{..., 40}`.
 fn piece_len(piece: &Value) -> Option<usize> {
     let Value::Struct(members) = piece else {
         return None;
@@ -333,7 +333,7 @@ fn piece_len(piece: &Value) -> Option<usize> {
     usize::try_from(members.get(1)?.value.integer()?).ok()
 }
 
-/// Returns the length of `[{..., 40}, {..., 20}]`.
+/// Length of `[{..., 40}, {..., 20}]`.
 fn vector_len(vector: &Value) -> Option<usize> {
     let Value::List(pieces) = vector else {
         return None;

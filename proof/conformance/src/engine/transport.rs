@@ -101,7 +101,7 @@ impl Transport {
         at <= latest + START
     }
 
-    /// Returns a port that no connection has.
+    /// A port that no connection has.
     pub fn free_port(&mut self) -> u16 {
         let port = self.next_local_port;
         self.next_local_port = port.checked_add(1).unwrap_or(FIRST_LOCAL_PORT);
@@ -119,7 +119,7 @@ impl Transport {
 
     // Timers.
 
-    /// Returns when the first timer expires, by the engine's clock.
+    /// When the first timer expires, by the engine's clock.
     pub fn poll_timeout(&self) -> Instant {
         let listeners = self.listeners_timeout();
         self.first_connection().map_or(listeners, |index| {
@@ -467,8 +467,8 @@ impl Transport {
             && (cookieless || offer.is_some_and(|offer| !offer.cookie.is_request()))
     }
 
-    /// Returns the octets of data that a SYN to the server carries: its last MSS or that of the
-    /// socket, less the space of all options (Linux `tcp_send_syn_data`). `None` if it is unknown.
+    /// Octets of data that a SYN to the server carries: its last MSS or that of the socket, less
+    /// the space of all options (Linux `tcp_send_syn_data`). `None` if it is unknown.
     pub fn syn_space(&mut self, own_mss: Option<u16>) -> Option<usize> {
         const OPTIONS: u16 = 40;
         let offer = self.fast_open_offer()?;
@@ -486,8 +486,8 @@ impl Transport {
         }
     }
 
-    /// Returns what a SYN to the server offers. Linux takes its own MSS for that of a server that it
-    /// does not know.
+    /// What a SYN to the server offers. Linux takes its own MSS for that of a server that it does
+    /// not know.
     fn fast_open_offer(&mut self) -> Option<FastOpenOffer> {
         let (now, server) = (self.clock(), self.addresses.remote);
         let mut offer = self.fast_open_cache.offer(now, server)?;

@@ -234,7 +234,6 @@ const FURTHER: &[(&str, i64)] = &[
     ("NULL", 0),
 ];
 
-/// Returns the number of a name.
 pub(crate) fn number(name: &str) -> Option<i64> {
     let mut all = KNOWN.iter().chain(FURTHER).chain(ERRORS).chain(TCP_INFO);
     all.find(|(known, _)| *known == name)
@@ -308,7 +307,7 @@ const ERRORS: &[(&str, i64)] = numbers![
     EKEYREJECTED,
 ];
 
-/// Returns the name of an error, as in `ECONNRESET`, or its number if unnamed here.
+/// Name of an error, as in `ECONNRESET`, or its number if unnamed here.
 pub(crate) fn error_name(error: i32) -> String {
     let found = ERRORS.iter().find(|(_, value)| *value == i64::from(error));
     found.map_or_else(|| format!("errno {error}"), |(name, _)| (*name).to_string())

@@ -97,7 +97,7 @@ impl Differences {
         Ok(all)
     }
 
-    /// Returns whether the running kernel is the one the file was made with.
+    /// Whether the running kernel is the one the file was made with.
     pub fn is_of_this_kernel(&self) -> bool {
         let name = process::kernel_name();
         let release = name.trim_start_matches("Linux ");
@@ -154,7 +154,7 @@ impl Difference {
     }
 }
 
-/// Returns whether Linux must meet a script.
+/// Whether Linux must meet a script.
 pub fn is_shared(script: &Script) -> bool {
     let stack = script.header("stack");
     let is_named = stack.is_some_and(|header| header.value == "linux");

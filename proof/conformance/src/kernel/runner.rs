@@ -37,7 +37,7 @@ impl IpVersion {
     /// All versions, in the order of the kernel's own self-tests.
     pub const ALL: [Self; 3] = [Self::V4, Self::V6, Self::Mapped];
 
-    /// Returns its name, as in packetdrill's `--ip_version`.
+    /// Its name, as in packetdrill's `--ip_version`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V4 => "ipv4",
@@ -46,13 +46,13 @@ impl IpVersion {
         }
     }
 
-    /// Returns the version with this name.
+    /// Version with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Returns the names that the kernel's self-tests define for this version. Fast Open cookies
-    /// depend on the addresses and on the key that those tests set.
+    /// Names that the kernel's self-tests define for this version. Fast Open cookies depend on the
+    /// addresses and on the key that those tests set.
     fn defines(self) -> [(&'static str, &'static str); 2] {
         match self {
             Self::V4 | Self::Mapped => [

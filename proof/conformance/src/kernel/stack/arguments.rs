@@ -29,7 +29,7 @@ impl Names {
         }
     }
 
-    /// Returns the number that a value denotes.
+    /// Number that a value denotes.
     pub(crate) fn number(&self, value: &Value) -> Result<i64, Unsupported> {
         match value {
             Value::Integer(number) => Ok(*number),
@@ -50,13 +50,13 @@ impl Names {
         }
     }
 
-    /// Returns the number as the `int` of most calls: the low 32 bits.
+    /// Number as the `int` of most calls: the low 32 bits.
     pub(crate) fn int(&self, value: &Value) -> Result<i32, Unsupported> {
         Ok(self.number(value)? as i32)
     }
 
-    /// Returns a call's result in the form of the script. That is the script's own value if it is
-    /// equal, else the number.
+    /// A call's result in the form of the script. That is the script's own value if it is equal,
+    /// else the number.
     pub(crate) fn echo(&self, like: &Value, number: i64) -> Value {
         match self.number(like) {
             Ok(expected) if expected == number => like.clone(),
@@ -64,7 +64,7 @@ impl Names {
         }
     }
 
-    /// Returns the socket address that a value denotes; `...` is `usual`.
+    /// Socket address that a value denotes; `...` is `usual`.
     pub(crate) fn address(
         &self,
         value: &Value,
@@ -120,7 +120,7 @@ impl Names {
     }
 }
 
-/// Returns an IPv4 address as an IPv6 socket uses it (RFC 4291 section 2.5.5.2).
+/// An IPv4 address as an IPv6 socket uses it (RFC 4291 section 2.5.5.2).
 pub(crate) fn mapped(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
@@ -128,7 +128,7 @@ pub(crate) fn mapped(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Returns an address as the struct that a script writes; `...` stays.
+/// An address as the struct that a script writes; `...` stays.
 pub(crate) fn address_like(names: &Names, like: &Value, address: Option<SocketAddr>) -> Value {
     let (Value::Struct(members), Some(address)) = (like, address) else {
         return like.clone();
@@ -150,7 +150,7 @@ pub(crate) fn address_like(names: &Names, like: &Value, address: Option<SocketAd
     })
 }
 
-/// Returns a struct with the value that `shown` gives for each member's name and value.
+/// A struct with the value that `shown` gives for each member's name and value.
 pub(crate) fn with_values(members: &[Member], shown: impl Fn(&str, &Value) -> Value) -> Value {
     let members = members.iter().map(|member| Member {
         value: shown(member.name.as_deref().unwrap_or_default(), &member.value),
@@ -159,7 +159,7 @@ pub(crate) fn with_values(members: &[Member], shown: impl Fn(&str, &Value) -> Va
     Value::Struct(members.collect())
 }
 
-/// Returns the unspecified address of a family.
+/// Unspecified address of a family.
 pub(crate) fn any(family: i32) -> IpAddr {
     if family == libc::AF_INET6 {
         Ipv6Addr::UNSPECIFIED.into()

@@ -85,7 +85,7 @@ pub struct KernelStack<'a> {
 }
 
 impl<'a> KernelStack<'a> {
-    /// Returns a stack for one script in `directory`.
+    /// A stack for one script in `directory`.
     ///
     /// # Errors
     /// [`SetupError`], if no thread can be started.
@@ -185,7 +185,7 @@ impl<'a> KernelStack<'a> {
         (self.instant(at), returned)
     }
 
-    /// Returns whether this call can be made immediately, on this thread.
+    /// Whether this call can be made immediately, on this thread.
     fn returns_at_once(&self, blocks: Blocks) -> bool {
         match blocks {
             Blocks::Never => true,
@@ -211,7 +211,7 @@ fn syscall_context<'s>(stack: &'s KernelStack<'_>) -> SyscallContext<'s> {
     }
 }
 
-/// Returns whether a descriptor is non-blocking or invalid.
+/// Whether a descriptor is non-blocking or invalid.
 fn is_nonblocking(fd: i32) -> bool {
     match socket::control(fd, libc::F_GETFL, 0) {
         Ok(flags) => flags & libc::O_NONBLOCK != 0,

@@ -53,7 +53,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     Ok(Prepared::count(Blocks::UnlessNonblocking(fd), send).keeping(keep))
 }
 
-/// Returns control data to send: a 32-bit number, as for `IP_TOS`.
+/// Control data to send: a 32-bit number, as for `IP_TOS`.
 fn control_of(call: &Arguments<'_>, piece: &Value) -> Result<Control, Unsupported> {
     let member = |name: &str| {
         let found = piece.member(name);
@@ -67,7 +67,7 @@ fn control_of(call: &Arguments<'_>, piece: &Value) -> Result<Control, Unsupporte
     })
 }
 
-/// Returns a received message in the form of the header that the script expects.
+/// A received message in the form of the header that the script expects.
 pub(super) fn finish_receive(call: &Arguments<'_>, message: &Message) -> Returned {
     let returned = Returned::success(message.octets.len() as i64);
     let Some(Value::Struct(members)) = call.values.get(1) else {
@@ -156,8 +156,8 @@ fn shown_error(call: &Arguments<'_>, like: &[Member], piece: &Control) -> Value 
     })
 }
 
-/// Returns the first stamp of `struct scm_timestamping`, the software timestamp. It is compared in
-/// script time, within the tolerance.
+/// First stamp of `struct scm_timestamping`, the software timestamp. It is compared in script time,
+/// within the tolerance.
 fn shown_stamp(call: &Arguments<'_>, like: &[Member], piece: &Control) -> Value {
     let word = |at: usize| {
         let octets = piece.octets.get(at..at + 8)?;

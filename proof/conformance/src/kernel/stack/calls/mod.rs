@@ -85,7 +85,7 @@ pub(crate) enum Blocks {
 }
 
 impl Blocks {
-    /// Returns the condition of a call with a timeout; zero: it only looks.
+    /// Condition of a call with a timeout; zero: it only looks.
     const fn within(timeout: i32) -> Self {
         match timeout {
             0 => Self::Never,
@@ -118,12 +118,12 @@ impl Prepared {
         self
     }
 
-    /// Returns a non-blocking call with a number as its result.
+    /// A non-blocking call with a number as its result.
     fn number<N: Into<i64>>(task: impl FnOnce() -> io::Result<N> + Send + 'static) -> Self {
         Self::new(Blocks::Never, move || Ok(Answer::Number(task()?.into())))
     }
 
-    /// Returns a call with a number of bytes as its result.
+    /// A call with a number of bytes as its result.
     fn count(blocks: Blocks, task: impl FnOnce() -> io::Result<usize> + Send + 'static) -> Self {
         Self::new(blocks, move || Ok(Answer::Number(task()? as i64)))
     }
@@ -153,7 +153,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns the kernel's descriptor for a script's.
+    /// Kernel's descriptor for a script's.
     pub(crate) fn live(&self, script: i64) -> RawFd {
         self.open.get(&script).map_or(INVALID_FD, |open| open.live)
     }
@@ -240,12 +240,12 @@ impl<'a> Arguments<'a> {
         self.around.names.int(self.value(index)?)
     }
 
-    /// Returns the kernel's descriptor for the script's in that argument.
+    /// Kernel's descriptor for the script's in that argument.
     fn fd(&self, index: usize) -> Result<RawFd, Unsupported> {
         Ok(self.around.table.live(self.number(index)?))
     }
 
-    /// Returns a length; scripts have none beyond 32 bits.
+    /// A length; scripts have none beyond 32 bits.
     fn length(&self, index: usize) -> Result<usize, Unsupported> {
         let length = self.number(index)?;
         u32::try_from(length)
@@ -253,8 +253,8 @@ impl<'a> Arguments<'a> {
             .map_err(|_| Unsupported::new("argument", format!("a length of {length}")))
     }
 
-    /// Returns the bytes that a call writes: the script's, or the stream's next. `skipped` bytes of
-    /// the same call precede them.
+    /// Bytes that a call writes: the script's, or the stream's next. `skipped` bytes of the same
+    /// call precede them.
     fn octets(&self, value: &Value, length: usize, skipped: u32) -> Result<Buffer, Unsupported> {
         let octets = match value {
             Value::Name(name) if name == "NULL" => return Ok(Buffer::Nowhere(length)),
@@ -276,7 +276,7 @@ impl<'a> Arguments<'a> {
         Ok(Buffer::Octets(Arc::new(octets)))
     }
 
-    /// Returns whether a call reads into the null address.
+    /// Whether a call reads into the null address.
     fn reads_nowhere(&self) -> bool {
         let buffer = self.values.get(1);
         buffer.is_some_and(|buffer| buffer.name() == Some("NULL"))
@@ -355,7 +355,7 @@ pub(crate) fn finish(call: &Arguments<'_>, answer: io::Result<Answer>) -> Finish
     Finished { returned, change }
 }
 
-/// Returns the answer of a failed call: -1 and the name of the error.
+/// Answer of a failed call: -1 and the name of the error.
 fn failed(error: &io::Error) -> Finished {
     let name = match error.raw_os_error() {
         Some(number) => constants::error_name(number),

@@ -66,8 +66,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     }
 }
 
-/// Returns the usual address in the family of the socket. An IPv6 socket reaches IPv4 by mapped
-/// addresses.
+/// Usual address in the family of the socket. An IPv6 socket reaches IPv4 by mapped addresses.
 pub(super) fn family_of(
     call: &Arguments<'_>,
     usual: SocketAddr,

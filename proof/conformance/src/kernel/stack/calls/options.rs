@@ -49,7 +49,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     }
 }
 
-/// Returns the value of an option as bytes.
+/// Value of an option as bytes.
 fn encoded(call: &Arguments<'_>, value: &Value) -> Result<Vec<u8>, Unsupported> {
     let names = call.around.names;
     match value {
@@ -76,7 +76,6 @@ fn encoded(call: &Arguments<'_>, value: &Value) -> Result<Vec<u8>, Unsupported> 
     }
 }
 
-/// Returns the structure with these members.
 fn structure(members: &[Member]) -> Option<(&'static [&'static str], usize)> {
     let named = |member: &Member, order: &[&str]| {
         let name = member.name.as_deref();
@@ -87,7 +86,7 @@ fn structure(members: &[Member]) -> Option<(&'static [&'static str], usize)> {
         .find(|(order, _)| members.iter().all(|member| named(member, order)))
 }
 
-/// Returns value and length of an option in the form of the script.
+/// Value and length of an option in the form of the script.
 pub(super) fn finish_query(call: &Arguments<'_>, octets: &[u8]) -> Returned {
     let index = if call.name == "ioctl" { 2 } else { 3 };
     let mut returned = Returned::success(0);
@@ -134,7 +133,7 @@ fn decoded(call: &Arguments<'_>, like: &Value, octets: &[u8]) -> Value {
     }
 }
 
-/// Returns a signed number of one, two, four or eight bytes in the machine's order.
+/// A signed number of one, two, four or eight bytes in the machine's order.
 fn signed(octets: &[u8]) -> i64 {
     match *octets {
         [a] => i64::from(a),
@@ -146,7 +145,7 @@ fn signed(octets: &[u8]) -> i64 {
     }
 }
 
-/// Returns the number of a call; scripts write file flags by name.
+/// Number of a call; scripts write file flags by name.
 pub(super) fn finish_number(call: &Arguments<'_>, number: i64) -> Returned {
     // The kernel adds O_LARGEFILE to flags on some machines; scripts omit it.
     const LARGE_FILE: i64 = 0o100_000;

@@ -86,8 +86,8 @@ pub(super) fn finish_poll(call: &Arguments<'_>, ready: i32, each: &[i16]) -> Ret
     returned.output(0, Value::List(shown))
 }
 
-/// Returns the events. A script expects the zeros of an unwritten buffer, so those are returned if
-/// there are no events.
+/// Events. A script expects the zeros of an unwritten buffer, so those are returned if there are no
+/// events.
 pub(super) fn finish_epoll(call: &Arguments<'_>, events: &[(u32, u64)]) -> Returned {
     let returned = Returned::success(events.len() as i64);
     let names = call.around.names;

@@ -80,7 +80,7 @@ fn prepare_send(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     Ok(Prepared::count(Blocks::UnlessNonblocking(fd), send).keeping(keep))
 }
 
-/// Returns the buffers that must stay in place after the call.
+/// Buffers that must stay in place after the call.
 pub(super) fn kept(flags: i32, pieces: &[Buffer]) -> Vec<Buffer> {
     if flags & libc::MSG_ZEROCOPY != 0 {
         pieces.to_vec()
@@ -89,7 +89,7 @@ pub(super) fn kept(flags: i32, pieces: &[Buffer]) -> Vec<Buffer> {
     }
 }
 
-/// Returns the pieces of `[{..., 1000}, {..., 200}]`, bytes of the stream in order.
+/// Pieces of `[{..., 1000}, {..., 200}]`, bytes of the stream in order.
 pub(super) fn pieces(call: &Arguments<'_>, list: &Value) -> Result<Vec<Buffer>, Unsupported> {
     let Value::List(vectors) = list else {
         return Err(Unsupported::new("argument", format!("vectors {list:?}")));
@@ -112,7 +112,7 @@ pub(super) fn pieces(call: &Arguments<'_>, list: &Value) -> Result<Vec<Buffer>, 
     vectors.iter().map(piece).collect()
 }
 
-/// Returns the number of bytes read, and the bytes if the script states them.
+/// Number of bytes read, and the bytes if the script states them.
 pub(super) fn finish_read(
     call: &Arguments<'_>,
     octets: Vec<u8>,
