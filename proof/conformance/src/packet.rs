@@ -74,7 +74,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Returns whether this is a super-segment.
+    /// Whether this is a super-segment.
     pub fn is_super_segment(&self) -> bool {
         self.segment_size > 0 && self.payload.len() > usize::from(self.segment_size)
     }
@@ -145,7 +145,7 @@ impl fmt::Display for PacketError {
 impl core::error::Error for PacketError {}
 
 impl Packet {
-    /// Returns the octets of the packet, with checksums filled in.
+    /// Octets of the packet, with checksums filled in.
     pub fn octets(&self) -> Vec<u8> {
         let is_v6 = matches!(self.ip.endpoints, Endpoints::V6 { .. });
         let (protocol, mut inner, checksum_at) = match &self.body {
@@ -192,7 +192,7 @@ impl Packet {
         })
     }
 
-    /// Returns the segment, if it carries one.
+    /// Segment, if it carries one.
     pub fn tcp(&self) -> Option<&Tcp> {
         match &self.body {
             Body::Tcp(tcp) => Some(tcp),
@@ -201,8 +201,8 @@ impl Packet {
     }
 }
 
-/// Returns the sum over the pseudo header for any protocol. It is that of TCP with the protocol
-/// number exchanged (one's complement sums are linear).
+/// Sum over the pseudo header for any protocol. It is that of TCP with the protocol number
+/// exchanged (one's complement sums are linear).
 fn pseudo_header(endpoints: &Endpoints, len: u32, protocol: u8) -> Checksum {
     let mut sum = Checksum::pseudo_header(endpoints, len);
     sum.add_octets(&(!u16::from(TCP_PROTOCOL)).to_be_bytes());
@@ -235,7 +235,7 @@ fn double_word(octets: &[u8], at: usize) -> u32 {
 }
 
 impl Tcp {
-    /// Returns header and payload, with checksum 0.
+    /// Header and payload, with checksum 0.
     pub fn octets(&self) -> Vec<u8> {
         let mut options = Vec::new();
         for option in &self.options {
@@ -389,7 +389,7 @@ impl TcpOption {
 }
 
 impl Cookie {
-    /// Returns its octets; empty for a name that was not replaced.
+    /// Its octets; empty for a name that was not replaced.
     pub fn octets(&self) -> &[u8] {
         match self {
             Cookie::Octets(octets) => octets,

@@ -28,7 +28,7 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// Returns an error without a hint.
+    /// An error without a hint.
     pub fn new(span: Span, expected: impl Into<String>) -> Self {
         Self {
             span,
@@ -44,8 +44,8 @@ impl Mistake {
         self
     }
 
-    /// Returns `file:line:column: read ..., expected ...`, with the hint on a second line. `name`
-    /// is the file, `text` all of it.
+    /// `file:line:column: read ..., expected ...`, with the hint on a second line. `name` is the
+    /// file, `text` all of it.
     pub fn in_text(&self, name: &str, text: &str) -> String {
         let (line, column) = line_column(text, self.span.start);
         let mut said = format!("{name}:{line}:{column}: read ");
@@ -64,7 +64,7 @@ impl Mistake {
     }
 }
 
-/// Returns line and column of the byte `at`, both counted from 1; columns are characters.
+/// Line and column of the byte `at`, both counted from 1; columns are characters.
 pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     let at = floor(text, at);
     let before = &text[..at];
@@ -73,7 +73,7 @@ pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     (line, 1 + before[start..].chars().count())
 }
 
-/// Returns the whole line containing the byte `at`, trimmed.
+/// Whole line containing the byte `at`, trimmed.
 pub fn line_of(text: &str, at: usize) -> &str {
     let at = floor(text, at);
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -81,7 +81,7 @@ pub fn line_of(text: &str, at: usize) -> &str {
     text[start..end].trim()
 }
 
-/// Returns at most 40 characters of one line of `span`.
+/// At most 40 characters of one line of `span`.
 fn excerpt<'a>(text: &'a str, span: &Span) -> &'a str {
     let (start, end) = (floor(text, span.start), floor(text, span.end));
     let part = &text[start..end.max(start)];
@@ -92,7 +92,7 @@ fn excerpt<'a>(text: &'a str, span: &Span) -> &'a str {
     }
 }
 
-/// Returns the nearest position at or before `at` where a character begins.
+/// Nearest position at or before `at` where a character begins.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

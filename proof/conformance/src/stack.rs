@@ -42,7 +42,7 @@ use crate::packet::Packet;
 
 /// A stack under test.
 pub trait Stack {
-    /// Returns its name, for messages: `engine`, `Linux 6.12`.
+    /// Its name, for messages: `engine`, `Linux 6.12`.
     fn name(&self) -> String;
 
     /// Prepares the stack before the first event. It stores the addresses, and the script's headers
@@ -55,7 +55,7 @@ pub trait Stack {
     /// Lets time pass until `at`; returns immediately if that is over.
     fn wait_until(&mut self, at: Instant);
 
-    /// Returns the current script time.
+    /// Current script time.
     fn now(&self) -> Instant;
 
     /// Executes a system call of the application.
@@ -64,7 +64,7 @@ pub trait Stack {
     /// The part of the call that this stack does not support.
     fn call(&mut self, call: &Request<'_>) -> Result<Progress, Unsupported>;
 
-    /// Returns time and result of a blocked call, if it has returned.
+    /// Time and result of a blocked call, if it has returned.
     fn poll_call(&mut self, call: CallId) -> Option<(Instant, Returned)>;
 
     /// Delivers a packet to the stack now.
@@ -73,8 +73,7 @@ pub trait Stack {
     /// The part of the packet that this stack cannot receive.
     fn inject(&mut self, packet: &Packet) -> Result<(), Unsupported>;
 
-    /// Returns the next packet that left, in order. Lets time pass up to `latest` if there is none
-    /// yet.
+    /// Next packet that left, in order. Lets time pass up to `latest` if there is none yet.
     fn next_sent(&mut self, latest: Instant) -> Option<Sent>;
 
     /// Runs a shell command: `sysctl`, `ip`, `tc`, a script of the corpus.
@@ -83,20 +82,20 @@ pub trait Stack {
     /// The part that this stack does not support.
     fn command(&mut self, text: &str) -> Result<(), Unsupported>;
 
-    /// Returns the output of the last command, if it ran and failed. Example: `grep` without a
-    /// match. Returned once.
+    /// Output of the last command, if it ran and failed. Example: `grep` without a match. Returned
+    /// once.
     fn command_failed(&mut self) -> Option<String> {
         None
     }
 
-    /// Returns names of scripts whose octets only the stack knows. Example: `TFO_COOKIE`, the Fast
-    /// Open cookie it sends to the peer. They take precedence over `-D`.
+    /// Names of scripts whose octets only the stack knows. Example: `TFO_COOKIE`, the Fast Open
+    /// cookie it sends to the peer. They take precedence over `-D`.
     fn definitions(&self) -> Vec<(String, Vec<u8>)> {
         Vec::new()
     }
 
-    /// Returns the `tcp_info` of the connection behind `fd`, by field. Names are as in
-    /// `struct tcp_info` (`tcpi_snd_cwnd`), numbers in its units.
+    /// `tcp_info` of the connection behind `fd`, by field. Names are as in `struct tcp_info`
+    /// (`tcpi_snd_cwnd`), numbers in its units.
     ///
     /// # Errors
     /// If there is no such connection or its `tcp_info` is unavailable.
@@ -156,7 +155,7 @@ pub struct Returned {
 }
 
 impl Returned {
-    /// Returns the result of a successful call.
+    /// Result of a successful call.
     pub fn success(result: i64) -> Self {
         Self {
             result,
@@ -165,7 +164,7 @@ impl Returned {
         }
     }
 
-    /// Returns the result of a failed call.
+    /// Result of a failed call.
     pub fn failure(errno: &str) -> Self {
         Self {
             result: -1,
@@ -202,7 +201,7 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
-    /// Returns a feature of that class.
+    /// A feature of that class.
     pub fn new(class: &'static str, what: impl Into<String>) -> Self {
         Self {
             class,

@@ -93,13 +93,13 @@ const FLAGS: &[(&str, i64)] = &[
     ("EPOLLET", 0x8000_0000),
 ];
 
-/// Returns whether the flag `word` is set in a number of a script.
+/// Whether the flag `word` is set in a number of a script.
 pub fn is_set(number: i64, word: &str) -> bool {
     let flag = FLAGS.iter().find(|(name, _)| *name == word);
     flag.is_some_and(|(_, bits)| number & bits == *bits)
 }
 
-/// Returns the bits of `number` that are not flags of `send` and `recv`.
+/// Bits of `number` that are not flags of `send` and `recv`.
 pub fn unknown_message_flags(number: i64) -> i64 {
     let known = FLAGS.iter().filter(|(name, _)| name.starts_with("MSG_"));
     known.fold(number, |left, (_, bits)| left & !bits)

@@ -32,14 +32,14 @@ fn scripts() -> Vec<PathBuf> {
     found
 }
 
-/// Returns the fault of a script, if any.
+/// Fault of a script, if any.
 fn fault(path: &Path, ipv6: bool) -> Option<String> {
     let text = fs::read_to_string(path).unwrap();
     fault_in(&path.display().to_string(), &text, ipv6)
 }
 
-/// Returns any verdict other than `passed`. A script of ours that needs an unsupported feature
-/// shows nothing.
+/// Any verdict other than `passed`. A script of ours that needs an unsupported feature shows
+/// nothing.
 fn fault_in(name: &str, text: &str, ipv6: bool) -> Option<String> {
     let script = match gigatcp_conformance::parse(text) {
         Ok(script) => script,

@@ -135,7 +135,7 @@ impl TestNetns {
         self.zero = clock::monotonic();
     }
 
-    /// Returns the nanoseconds since the clock's start.
+    /// Nanoseconds since the clock's start.
     pub fn now_ns(&self) -> i64 {
         clock::monotonic() - self.zero
     }
@@ -196,8 +196,8 @@ impl TestNetns {
         device::inject(&self.tun, packet, segment_size)
     }
 
-    /// Returns the next packet sent by the kernel before the clock shows `until_ns`. A packet sent
-    /// before this call counts.
+    /// Next packet sent by the kernel before the clock shows `until_ns`. A packet sent before this
+    /// call counts.
     ///
     /// # Errors
     /// The packet socket's error.
@@ -229,7 +229,7 @@ impl TestNetns {
     }
 }
 
-/// Returns the kernel's tick, the unit of protocol timers.
+/// Kernel's tick, the unit of protocol timers.
 pub fn tick() -> Duration {
     clock::tick()
 }

@@ -23,7 +23,7 @@ struct Branch {
     has_else: bool,
 }
 
-/// Returns the text with the unchosen lines blanked; all octets keep their positions.
+/// Text with the unchosen lines blanked; all octets keep their positions.
 ///
 /// # Errors
 /// An unknown condition, an `#if` without its `#endif` or vice versa.

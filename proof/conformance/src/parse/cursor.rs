@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the error that the word here is not `expected`.
+    /// Error that the word here is not `expected`.
     pub fn mistake(&self, expected: &str) -> Mistake {
         let mut ahead = *self;
         let word = ahead.take_while(|c| !c.is_whitespace() && !",<>`".contains(c));

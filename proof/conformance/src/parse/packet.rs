@@ -243,7 +243,7 @@ fn flags(cursor: &mut Cursor<'_>) -> Parsed<Flags> {
     }
 }
 
-/// Returns the flags of an ACE value. RFC 9768 section 3.1: ACE is AE, CWR and ECE, highest first.
+/// Flags of an ACE value. RFC 9768 section 3.1: ACE is AE, CWR and ECE, highest first.
 fn ace(n: u16) -> Flags {
     let bit = |mask: u16, flag: Flags| if n & mask != 0 { flag } else { Flags::NONE };
     bit(4, Flags::AE) | bit(2, Flags::CWR) | bit(1, Flags::ECE)

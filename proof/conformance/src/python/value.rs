@@ -23,7 +23,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns whether Python treats it as true.
+    /// Whether Python treats it as true.
     pub fn is_true(&self) -> bool {
         match self {
             Value::None => false,
@@ -35,7 +35,7 @@ impl Value {
         }
     }
 
-    /// Returns it as an integer; truth values count.
+    /// It as an integer; truth values count.
     pub(crate) fn as_int(&self) -> Option<i128> {
         match self {
             Value::Bool(b) => Some(i128::from(*b)),
@@ -44,7 +44,7 @@ impl Value {
         }
     }
 
-    /// Returns it as a real number.
+    /// It as a real number.
     pub(crate) fn as_float(&self) -> Option<f64> {
         match self {
             Value::Float(x) => Some(*x),
@@ -52,7 +52,7 @@ impl Value {
         }
     }
 
-    /// Returns the result of `str()`.
+    /// Result of `str()`.
     pub fn shown(&self) -> String {
         match self {
             Value::Text(text) => text.clone(),
@@ -60,7 +60,7 @@ impl Value {
         }
     }
 
-    /// Returns the result of `repr()`.
+    /// Result of `repr()`.
     pub fn represented(&self) -> String {
         match self {
             Value::None => "None".into(),
@@ -78,7 +78,7 @@ impl Value {
     }
 }
 
-/// Returns `template % arguments`; `None` if they do not match.
+/// `template % arguments`; `None` if they do not match.
 pub(crate) fn format_percent(template: &str, arguments: &Value) -> Option<String> {
     let given: &[Value] = match arguments {
         Value::List(list) => list,

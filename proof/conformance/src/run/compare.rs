@@ -198,7 +198,7 @@ fn options(
     Ok(())
 }
 
-/// Returns a sort key of options, for comparing them as a set.
+/// A sort key of options, for comparing them as a set.
 fn kind(option: &TcpOption) -> u8 {
     let mut octets = Vec::new();
     option.write(&mut octets);

@@ -25,24 +25,24 @@ impl Start {
         Self { script, wire }
     }
 
-    /// Returns whether the stack has not yet sent its number.
+    /// Whether the stack has not yet sent its number.
     pub fn is_guess(self) -> bool {
         self.wire == UNKNOWN_ISS && self.script == 0
     }
 
-    /// Returns the number on the wire. Segments with SYN state absolute numbers.
+    /// Number on the wire. Segments with SYN state absolute numbers.
     pub fn to_wire(self, number: u32, with_syn: bool) -> u32 {
         let base = if with_syn { self.script } else { 0 };
         self.wire.wrapping_add(number).wrapping_sub(base)
     }
 
-    /// Returns the number in the script.
+    /// Number in the script.
     pub fn to_script(self, number: u32, with_syn: bool) -> u32 {
         let base = if with_syn { self.script } else { 0 };
         number.wrapping_sub(self.wire).wrapping_add(base)
     }
 
-    /// Returns the stream offset: 1 is the first octet.
+    /// Stream offset: 1 is the first octet.
     pub fn offset(self, number: u32) -> u32 {
         number.wrapping_sub(self.wire)
     }
@@ -82,13 +82,13 @@ impl Flow {
         }
     }
 
-    /// Returns whether the stack's numbers begin other than with a SYN at `wire`.
+    /// Whether the stack's numbers begin other than with a SYN at `wire`.
     pub fn is_begun_otherwise(&self, wire: u32) -> bool {
         self.local.is_some_and(|start| start.wire != wire)
     }
 
-    /// Returns the peer's numbers for an arriving segment. They begin at its first SYN, whose number
-    /// is `syn`. Before that, any segment belongs to numbers from 0.
+    /// Peer's numbers for an arriving segment. They begin at its first SYN, whose number is `syn`.
+    /// Before that, any segment belongs to numbers from 0.
     pub fn remote_or_start(&mut self, syn: Option<u32>) -> Start {
         let is_known = self.remote.is_some() && (self.remote_has_syn || syn.is_none());
         self.remote_has_syn |= syn.is_some();
@@ -99,7 +99,7 @@ impl Flow {
         self.remote.unwrap_or(Start::new(0, PEER_ISS))
     }
 
-    /// Returns the stack's numbers; arbitrary ones if it has sent none.
+    /// Stack's numbers; arbitrary ones if it has sent none.
     pub fn local_or_any(&mut self) -> Start {
         *self.local.get_or_insert(Start::new(0, UNKNOWN_ISS))
     }
@@ -110,8 +110,8 @@ impl Flow {
         self.first_stamp.get_or_insert((script, wire));
     }
 
-    /// Returns the advance of the stack's timestamp clock, in the script and on the wire. Both
-    /// count from its first timestamp.
+    /// Advance of the stack's timestamp clock, in the script and on the wire. Both count from its
+    /// first timestamp.
     pub fn stamp_progress(&self, script: u32, wire: u32) -> Option<(u32, u32)> {
         let (first_script, first_wire) = self.first_stamp?;
         Some((
@@ -120,7 +120,7 @@ impl Flow {
         ))
     }
 
-    /// Returns the wire value of a stack timestamp that the peer echoes.
+    /// Wire value of a stack timestamp that the peer echoes.
     pub fn echoed_stamp(&self, script: u32) -> u32 {
         if let Some(wire) = self.stamps.get(&script) {
             return *wire;
@@ -133,7 +133,7 @@ impl Flow {
         }
     }
 
-    /// Returns the script value of a stack timestamp; the wire value before the first one.
+    /// Script value of a stack timestamp; the wire value before the first one.
     pub fn stamp_in_script(&self, wire: u32) -> u32 {
         match self.first_stamp {
             Some((script, first)) => wire.wrapping_sub(first).wrapping_add(script),

@@ -12,7 +12,7 @@ use crate::data;
 use crate::packet::{Body, Icmp, Packet, Tcp, Udp};
 use crate::stack::{Addresses, Unsupported};
 
-/// Returns the packet that `spec` describes, from the peer to the stack.
+/// Packet that `spec` describes, from the peer to the stack.
 pub fn packet(
     spec: &ast::Packet,
     flow: &mut Flow,
@@ -104,7 +104,7 @@ fn option(
     })
 }
 
-/// Returns the option with names replaced by their `-D` definitions.
+/// Option with names replaced by their `-D` definitions.
 pub fn defined(
     option: &TcpOption,
     defines: &BTreeMap<String, Vec<u8>>,
@@ -197,8 +197,8 @@ fn message(spec: &IcmpSpec, flow: &mut Flow, arriving: Endpoints) -> Result<Icmp
     })
 }
 
-/// Returns the quoted front of the stack's packet that the message answers. It is the IP header and
-/// the first eight octets after it (RFC 792).
+/// Quoted front of the stack's packet that the message answers. It is the IP header and the first
+/// eight octets after it (RFC 792).
 fn quoted_octets(quoted: &Quoted, flow: &mut Flow, arriving: Endpoints) -> Vec<u8> {
     let ip = IpHeader::new(arriving.reversed());
     let (body, len) = match quoted {

@@ -360,15 +360,15 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Returns whether the next packet belongs to a connection other than the current one.
-    /// packetdrill inspects one at a time. Strict scripts, and lines with ports, inspect all.
+    /// Whether the next packet belongs to a connection other than the current one. packetdrill
+    /// inspects one at a time. Strict scripts, and lines with ports, inspect all.
     fn is_of_another(&self, spec: &ast::Packet) -> bool {
         let front = self.pending.front().and_then(|sent| sent.packet.tcp());
         let index = front.and_then(|tcp| self.flow_of(tcp));
         !self.strict && spec.ports.is_none() && index.is_some() && index != self.current
     }
 
-    /// Returns the packet with cookie names replaced.
+    /// Packet with cookie names replaced.
     fn resolved(&self, spec: &ast::Packet, span: &Span) -> Result<ast::Packet, Stop> {
         let mut spec = spec.clone();
         if let ast::Body::Tcp(tcp) = &mut spec.body
@@ -402,7 +402,7 @@ impl<'a> Runner<'a> {
         self.check_results(stack)
     }
 
-    /// Returns the connection of an arriving packet; creates one if there is none.
+    /// Connection of an arriving packet; creates one if there is none.
     fn flow_for(&mut self, spec: &ast::Packet) -> usize {
         if let Some((remote, local)) = spec.ports {
             let is_it = |flow: &Flow| flow.local_port == local && flow.remote_port == remote;
@@ -634,7 +634,7 @@ fn unsupported(span: &Span, what: Unsupported) -> Stop {
     }
 }
 
-/// Returns whether this `connect` disconnects: its address has AF_UNSPEC.
+/// Whether this `connect` disconnects: its address has AF_UNSPEC.
 fn disconnects(call: &Call) -> bool {
     let address = call.args.get(1).unwrap_or(&Value::Ellipsis);
     let family = address.member("sa_family").unwrap_or(address);
@@ -675,7 +675,7 @@ impl Due {
     }
 }
 
-/// Returns a time in seconds of the script, in script notation.
+/// A time in seconds of the script, in script notation.
 fn seconds(at: Instant) -> String {
     format!("{:.6}", at.as_secs_f64())
 }

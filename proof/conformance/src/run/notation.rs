@@ -12,7 +12,7 @@ use crate::ast::{Cookie, EcnCounter, TcpOption};
 use crate::packet::{Body, Packet, Tcp};
 use crate::parse::FLAG_LETTERS;
 
-/// Returns control bits as letters.
+/// Control bits as letters.
 pub fn letters(flags: Flags) -> String {
     let set = FLAG_LETTERS
         .iter()
@@ -23,7 +23,7 @@ pub fn letters(flags: Flags) -> String {
     }
 }
 
-/// Returns the notation of a packet that the stack sent (`is_sent`) or received.
+/// Notation of a packet that the stack sent (`is_sent`) or received.
 pub fn packet(packet: &Packet, flow: Option<&Flow>, is_sent: bool) -> String {
     let mark = match packet.ecn {
         Ecn::NotEct => "",

@@ -33,8 +33,7 @@ pub struct Before {
 }
 
 impl Pace {
-    /// Returns the time from which a relative time of `event` counts. `base` is that time in
-    /// virtual time.
+    /// Time from which a relative time of `event` counts. `base` is that time in virtual time.
     pub fn base(self, event: &Event, before: Before, base: Instant, now: Instant) -> Instant {
         let arrives = matches!(event.action, Action::Inbound(_));
         match self {
@@ -44,7 +43,7 @@ impl Pace {
         }
     }
 
-    /// Returns the tolerance of an event awaited from `since` to `until`.
+    /// Tolerance of an event awaited from `since` to `until`.
     pub fn tolerance(self, fixed: Duration, since: Instant, until: Instant) -> Duration {
         match self {
             Self::Virtual => fixed,
@@ -55,7 +54,7 @@ impl Pace {
         }
     }
 
-    /// Returns the maximum time between pieces of one output.
+    /// Maximum time between pieces of one output.
     pub fn apart(self, tolerance: Duration) -> Duration {
         match self {
             Self::Virtual => Duration::ZERO,

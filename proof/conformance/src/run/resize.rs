@@ -38,7 +38,7 @@ pub fn resize(wanted: usize, sent: &mut Sent, pending: &mut VecDeque<Sent>, apar
     }
 }
 
-/// Returns the octets of payload that `sent` lacks.
+/// Octets of payload that `sent` lacks.
 fn missing(wanted: usize, sent: &Sent) -> Option<usize> {
     let len = sent.packet.tcp()?.payload.len();
     (len > 0 && len < wanted).then(|| wanted - len)
@@ -65,7 +65,7 @@ fn take_continuation(sent: &Sent, pending: &mut VecDeque<Sent>, apart: Duration)
     fits.then(|| pending.pop_front())?
 }
 
-/// Returns whether `next` continues where `tcp` ends, as pieces of one send do.
+/// Whether `next` continues where `tcp` ends, as pieces of one send do.
 fn continues(tcp: &Tcp, next: &Tcp) -> bool {
     let aside = Flags::PSH | Flags::FIN | Flags::CWR;
     next.src_port == tcp.src_port

@@ -98,8 +98,8 @@ pub(super) fn addresses(
     })
 }
 
-/// Returns definitions of the form `-D NAME=0a0b` in settings and script. Other values define
-/// words, which are not used here.
+/// Definitions of the form `-D NAME=0a0b` in settings and script. Other values define words, which
+/// are not used here.
 pub(super) fn defines(script: &Script, settings: &Settings) -> BTreeMap<String, Vec<u8>> {
     let own = script
         .options

@@ -83,7 +83,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Returns its name.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Class::Timing => "timing",
@@ -113,12 +113,12 @@ impl fmt::Display for Class {
 }
 
 impl Report {
-    /// Returns whether all events matched the script.
+    /// Whether all events matched the script.
     pub fn is_passed(&self) -> bool {
         self.verdict == Verdict::Passed
     }
 
-    /// Returns the full report: location, expected line, actual event, the last events.
+    /// Full report: location, expected line, actual event, the last events.
     pub fn in_text(&self, name: &str, text: &str) -> String {
         let mut said = String::new();
         match &self.verdict {

@@ -45,7 +45,7 @@ fn walk(folder: &Path, found: &mut Vec<(String, Case)>) {
     }
 }
 
-/// Returns the script in this file, if it is shared.
+/// Script in this file, if it is shared.
 fn case(path: &Path) -> Option<(String, Case)> {
     let text = std::fs::read_to_string(path).unwrap();
     let name = path
@@ -78,7 +78,7 @@ fn every_listed_difference_is_of_a_shared_script_and_says_why() {
     let _ = differences();
 }
 
-/// Returns the report of each script.
+/// Report of each script.
 fn reports(cases: &[Case], side_by_side: usize) -> Result<Vec<Report>, SetupError> {
     let results = run_scripts(cases, side_by_side, &|_, _| {})?;
     Ok(results.into_iter().map(|one| one.report).collect())

@@ -28,7 +28,7 @@ fn in_lab<T: Send>(work: impl FnOnce(&mut TestNetns) -> T + Send) -> Option<T> {
     }
 }
 
-/// Returns a packet from the other end at `remote`, port 4000, to port 8080.
+/// A packet from the other end at `remote`, port 4000, to port 8080.
 fn from_remote(remote: IpAddr, local: IpAddr, change: impl FnOnce(&mut Segment<Bytes>)) -> Vec<u8> {
     let mut segment = Segment {
         src_port: 4000,
@@ -48,7 +48,7 @@ fn decoded(sent: Sent) -> Segment<Bytes> {
     segment.map_payload(Bytes::copy_from_slice)
 }
 
-/// Returns the next TCP segment that the kernel sends within 100 ms.
+/// Next TCP segment that the kernel sends within 100 ms.
 fn next(lab: &mut TestNetns) -> (i64, Segment<Bytes>) {
     let until = lab.now_ns() + 100 * MS;
     let sent = lab.receive(until).unwrap().expect("the kernel answers");

@@ -101,7 +101,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * MS)
 }
 
-/// Returns a segment from the other end.
+/// A segment from the other end.
 fn segment(ends: Ends, change: impl FnOnce(&mut Tcp)) -> Packet {
     let mut tcp = Tcp {
         src_port: 4000,

@@ -138,7 +138,7 @@ impl Workers {
         })
     }
 
-    /// Returns the result of a blocked call, or the call if it has not ended.
+    /// Result of a blocked call, or the call if it has not ended.
     ///
     /// If a call was woken and has not yet returned, this waits for it, since the event that woke
     /// it happened before this query.

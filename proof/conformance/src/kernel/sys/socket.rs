@@ -19,7 +19,7 @@ pub(crate) struct RawAddress {
 }
 
 impl RawAddress {
-    /// Returns an address with room for any family.
+    /// An address with room for any family.
     fn empty() -> Self {
         // SAFETY: `sockaddr_storage` is integers: all zero is valid.
         let storage = unsafe { std::mem::zeroed() };
@@ -29,7 +29,7 @@ impl RawAddress {
         }
     }
 
-    /// Returns the family `AF_UNSPEC`; `connect` with it dissolves a connection.
+    /// Family `AF_UNSPEC`; `connect` with it dissolves a connection.
     pub(crate) fn unspecified() -> Self {
         let mut address = Self::empty();
         address.storage.ss_family = libc::AF_UNSPEC as libc::sa_family_t;
@@ -54,7 +54,7 @@ impl RawAddress {
         address
     }
 
-    /// Returns the address, if it is IPv4 or IPv6.
+    /// Address, if it is IPv4 or IPv6.
     pub(crate) fn decoded(&self) -> Option<SocketAddr> {
         match libc::c_int::from(self.storage.ss_family) {
             libc::AF_INET => {
@@ -180,7 +180,7 @@ pub(crate) enum Buffer {
 }
 
 impl Buffer {
-    /// Returns the number of bytes.
+    /// Number of bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Octets(octets) => octets.len(),
@@ -188,8 +188,8 @@ impl Buffer {
         }
     }
 
-    /// Returns the address. The kernel checks every address that it reads from, so the null address
-    /// only causes an error.
+    /// Address. The kernel checks every address that it reads from, so the null address only causes
+    /// an error.
     fn as_ptr(&self) -> *const libc::c_void {
         match self {
             Self::Octets(octets) => octets.as_ptr().cast(),
@@ -221,7 +221,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Returns the bytes received. A call may count more than it wrote (MSG_TRUNC).
+    /// Bytes received. A call may count more than it wrote (MSG_TRUNC).
     fn filled(mut self, count: usize) -> Vec<u8> {
         self.octets.truncate(count);
         self.octets

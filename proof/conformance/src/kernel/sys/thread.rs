@@ -5,19 +5,19 @@ use std::sync::Once;
 
 use gigatcp_linux::check;
 
-/// Returns the signal that ends a blocked call, which is otherwise unused.
+/// Signal that ends a blocked call, which is otherwise unused.
 fn signal() -> libc::c_int {
     libc::SIGRTMIN() + 5
 }
 
-/// Returns the kernel's number of the calling thread.
+/// Kernel's number of the calling thread.
 pub(crate) fn id() -> i32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// Returns whether a thread of this process sleeps. That is the third field of its `stat`, behind
-/// the name, which may contain any character.
+/// Whether a thread of this process sleeps. That is the third field of its `stat`, behind the name,
+/// which may contain any character.
 pub(crate) fn is_asleep(thread: i32) -> bool {
     let stat =
         std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();

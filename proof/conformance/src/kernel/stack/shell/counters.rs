@@ -53,7 +53,7 @@ impl Counters {
     }
 }
 
-/// Returns all counters of the namespace.
+/// All counters of the namespace.
 fn read() -> BTreeMap<String, i64> {
     let mut counters = BTreeMap::new();
     for table in ["snmp", "netstat"] {

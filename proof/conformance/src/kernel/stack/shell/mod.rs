@@ -67,7 +67,7 @@ impl Shell {
         }
     }
 
-    /// Returns the congestion control to set on each new socket.
+    /// Congestion control to set on each new socket.
     pub(crate) fn congestion(&self) -> Option<&str> {
         self.congestion.as_deref()
     }

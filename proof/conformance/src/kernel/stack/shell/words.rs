@@ -13,7 +13,6 @@ use crate::stack::Unsupported;
 /// Commands of words, with pipes between.
 type Pipeline = Vec<Vec<String>>;
 
-/// Returns all pipelines of a text.
 pub(super) fn pipelines(text: &str) -> Result<Vec<Pipeline>, Unsupported> {
     let joined = text.replace("\\\n", " ");
     let mut reader = Reader::new(&joined);
@@ -155,7 +154,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns a product of numbers, the only arithmetic in scripts.
+/// A product of numbers, the only arithmetic in scripts.
 fn product(text: &str) -> Option<i64> {
     let factors = text.split('*').map(|factor| factor.trim().parse::<i64>());
     factors
