@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fit::{Example, Prior, fit};
 
-/// Returns the examples with weights that balance the causes.
+/// Examples with weights that balance the causes.
 pub fn balanced(examples: &[&Example]) -> Vec<Example> {
     let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
     for one in examples {
@@ -70,7 +70,7 @@ pub struct Answer {
     pub probability: f64,
 }
 
-/// Returns the share of correct answers by probability, never falling (pool adjacent violators).
+/// Share of correct answers by probability, never falling (pool adjacent violators).
 pub fn calibration(answers: &[&Answer]) -> Vec<(f64, f64)> {
     /// Number of bins of answers.
     const BINS: usize = 12;

@@ -168,12 +168,12 @@ fn lift_mtu(draft: &mut Draft, _: &Sizes) -> bool {
     draft.bottleneck().remove(&["mtu", "icmp"])
 }
 
-/// Returns the causes that can be lifted.
+/// Causes that can be lifted.
 pub fn lifts() -> &'static [&'static str] {
     LIFTED
 }
 
-/// Returns the world with `cause` lifted; `None` if the world has nothing to lift.
+/// World with `cause` lifted; `None` if the world has nothing to lift.
 pub fn lift(world: &GradedWorld, cause: &str) -> Option<GradedWorld> {
     let lift = LIFTS.iter().find(|lift| lift.cause == cause)?;
     let sizes = Sizes {

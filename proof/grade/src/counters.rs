@@ -64,7 +64,7 @@ pub fn grade(label: &Label) -> Option<Graded> {
     })
 }
 
-/// Returns the correct answer if counters show less than a capture.
+/// Correct answer if counters show less than a capture.
 pub fn merged(cause: &str, known: Known) -> &str {
     let is_hidden = BEHIND_THE_WINDOW.contains(&cause);
     if known == Known::Sender && is_hidden {
@@ -79,8 +79,8 @@ pub fn diagnose(label: &Label) -> Option<Diagnosis> {
     account(label, &[End::Sender, End::Receiver]).diagnose()
 }
 
-/// Returns the counters of a case, from the readings of these ends. For both ends as a tester has
-/// them; for one end as the kernel has them, without the application.
+/// Counters of a case, from the readings of these ends. For both ends as a tester has them; for one
+/// end as the kernel has them, without the application.
 pub fn account(label: &Label, ends: &[End]) -> CounterAccount {
     let facts = &label.facts;
     let mut account = CounterAccount::default();

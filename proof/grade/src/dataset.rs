@@ -100,7 +100,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Returns the facts of a simulated world at capture point `place`, an index in [`PLACES`].
+    /// Facts of a simulated world at capture point `place`, an index in [`PLACES`].
     fn of_world(name: String, truth: &str, place: usize) -> Self {
         Self {
             name,
@@ -110,7 +110,7 @@ impl Known {
         }
     }
 
-    /// Returns the facts of a kernel connection from its label, at the sender.
+    /// Facts of a kernel connection from its label, at the sender.
     fn of(label: &Label) -> Self {
         Self {
             name: format!("{}-{}: {}", label.family, label.seed, label.reason),
@@ -218,7 +218,7 @@ fn seen(
     .collect()
 }
 
-/// Returns the result of a kernel case at each capture point.
+/// Result of a kernel case at each capture point.
 ///
 /// # Errors
 /// If a capture cannot be read.
@@ -253,8 +253,8 @@ pub fn of_case(case: &CaseDir) -> Result<Vec<Observed>, String> {
 /// Weight of a kernel connection in simulated ones.
 const KERNEL_WEIGHT: f64 = 3.0;
 
-/// Returns captures of a case after changes that remove evidence, for fitting. Each capture loses
-/// its first second, and undergoes two other changes that depend on the seed.
+/// Captures of a case after changes that remove evidence, for fitting. Each capture loses its first
+/// second, and undergoes two other changes that depend on the seed.
 ///
 /// # Errors
 /// If a capture cannot be read.
@@ -304,7 +304,7 @@ pub fn changed_captures_of(case: &CaseDir) -> Result<Vec<Example>, String> {
     Ok(all)
 }
 
-/// Returns the results of all cases, and the errors of those that cannot be read.
+/// Results of all cases, and the errors of those that cannot be read.
 pub fn of_cases(cases: &[CaseDir]) -> (Vec<Observed>, Vec<String>) {
     let all: Vec<Result<Vec<Observed>, String>> = cases.par_iter().map(of_case).collect();
     let mut observed = Vec::new();

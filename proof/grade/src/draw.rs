@@ -7,7 +7,7 @@ use gigatcp_units::random::mix;
 pub struct Draw(u64);
 
 impl Draw {
-    /// Returns the stream of this seed.
+    /// Stream of this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }

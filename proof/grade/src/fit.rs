@@ -128,7 +128,7 @@ pub struct Prior {
 }
 
 impl Prior {
-    /// Returns the prior without an earlier fit.
+    /// Prior without an earlier fit.
     pub fn zero() -> Self {
         Self {
             weights: vec![0.0; Layout::new().len],
@@ -136,7 +136,7 @@ impl Prior {
         }
     }
 
-    /// Returns the current weights as a prior: they represent all connections they were fitted to.
+    /// Current weights as a prior: they represent all connections they were fitted to.
     ///
     /// `strength` is the penalty of a distance from them; their existing rows have no penalty. For
     /// causes and features they never had, the weights are fitted as from zero.
@@ -164,8 +164,8 @@ impl Prior {
     }
 }
 
-/// Returns the penalty of a distance from each weight of a table. It is small for a cause or
-/// feature without weights in the table.
+/// Penalty of a distance from each weight of a table. It is small for a cause or feature without
+/// weights in the table.
 fn strengths(table: &[gigatcp_why::weights::Fitted], layout: &Layout, strength: f64) -> Vec<f64> {
     let mut strengths = vec![strength; layout.len];
     let mut known = [false; FEATURES];
@@ -264,8 +264,8 @@ fn prepare(example: &Example) -> Vec<Prepared> {
         .collect()
 }
 
-/// Returns the slices of an example with the causes each may have by its label. Slices in which
-/// none is possible are omitted.
+/// Slices of an example with the causes each may have by its label. Slices in which none is
+/// possible are omitted.
 fn labeled(example: &Example) -> Vec<(&Slice, Vec<usize>)> {
     let slices = example.slices.iter();
     let whole: f64 = slices.clone().map(|slice| slice.time.as_secs_f64()).sum();
@@ -412,9 +412,9 @@ fn add(layout: &Layout, sum: &mut [f64], one: &Prepared, cause: usize, slope: f6
 }
 
 impl Fitted {
-    /// Returns the cause with most time of an example and its mean probability, as the product
-    /// attributes it, but without averaging over neighbors. `None` if facts decided it: then its
-    /// confidence does not rest on weights.
+    /// Cause with most time of an example and its mean probability, as the product attributes it,
+    /// but without averaging over neighbors. `None` if facts decided it: then its confidence does
+    /// not rest on weights.
     pub fn primary(&self, slices: &[Slice]) -> Option<(usize, f64)> {
         let mut causes = vec![Attributed::default(); CAUSES.len()];
         for slice in slices {
@@ -442,7 +442,7 @@ impl Fitted {
             .map(|(cause, most)| (cause, most.weight / most.time))
     }
 
-    /// Returns the weights as source text of a table of `core/why/src/weights/`.
+    /// Weights as source text of a table of `core/why/src/weights/`.
     pub fn source(&self, name: &str, calibrations: [(&str, Vec<(f64, f64)>); 2]) -> String {
         let hundredths = |value: &f64| ((value * 100.0).round() as i64).clamp(-30_000, 30_000);
         let list = |values: &[f64]| {

@@ -57,12 +57,12 @@ pub struct Example {
     parts: Vec<Part>,
 }
 
-/// Returns the index of a card.
+/// Index of a card.
 pub fn card(id: &str) -> Option<usize> {
     WEIGHTS.iter().position(|weights| weights.card == id)
 }
 
-/// Returns an example from counters. `None` if no card has its cause or nothing was observed.
+/// An example from counters. `None` if no card has its cause or nothing was observed.
 pub fn example(
     (name, seed, weight): (String, u64, f64),
     account: &CounterAccount,
@@ -149,7 +149,7 @@ fn allows(card: usize, wait: Wait) -> bool {
 }
 
 impl Model {
-    /// Returns the current weights.
+    /// Current weights.
     pub fn in_use() -> Self {
         let layout = Layout::new();
         let mut values = vec![0.0; layout.card * WEIGHTS.len()];
@@ -275,7 +275,7 @@ impl Model {
         }
     }
 
-    /// Returns the primary cause of an example and its mean probability.
+    /// Primary cause of an example and its mean probability.
     pub fn primary(&self, example: &Example) -> (usize, f64) {
         let layout = Layout::new();
         let mut sums = vec![(0.0, 0.0); WEIGHTS.len()];
@@ -292,7 +292,7 @@ impl Model {
         (best, sums[best].1 / sums[best].0.max(1e-9))
     }
 
-    /// Returns the table as source text.
+    /// Table as source text.
     pub fn table(&self) -> String {
         let layout = Layout::new();
         let mut text = String::new();

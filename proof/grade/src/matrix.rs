@@ -29,7 +29,7 @@ const BANDS: [(f64, f64); 6] = [
 ];
 
 impl Matrix {
-    /// Returns an empty matrix.
+    /// An empty matrix.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

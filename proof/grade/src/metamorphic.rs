@@ -84,7 +84,7 @@ pub struct Packet {
     ip: usize,
 }
 
-/// Returns the IPv4 TCP packets of a capture; others are omitted.
+/// IPv4 TCP packets of a capture; others are omitted.
 ///
 /// # Errors
 /// If the capture cannot be read.
@@ -195,7 +195,7 @@ impl Packet {
     }
 }
 
-/// Returns the packets with a change applied.
+/// Packets with a change applied.
 pub fn changed(change: Change, packets: &[Packet]) -> Vec<Packet> {
     let mut all = packets.to_vec();
     let first = packets.first().map_or(0, |packet| packet.at);
@@ -289,7 +289,7 @@ fn merged(all: &[Packet]) -> Vec<Packet> {
     out.into_iter().map(|(packet, _)| packet).collect()
 }
 
-/// Returns the splitter of packets into segments of the MSS of both SYNs.
+/// Splitter of packets into segments of the MSS of both SYNs.
 fn split(all: &[Packet]) -> impl Fn(&Packet) -> Vec<Packet> {
     let syns = all
         .iter()
@@ -325,7 +325,7 @@ fn split(all: &[Packet]) -> impl Fn(&Packet) -> Vec<Packet> {
     }
 }
 
-/// Returns a capture of these packets, as pcap with nanoseconds.
+/// A capture of these packets, as pcap with nanoseconds.
 pub fn pcap(link: u32, packets: &[Packet]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, link] {

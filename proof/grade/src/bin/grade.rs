@@ -155,7 +155,7 @@ fn run(request: &Request) -> Result<(), String> {
     }
 }
 
-/// Returns the requested worlds.
+/// Requested worlds.
 fn jobs(request: &Request, seeds: Range<u64>) -> Result<Vec<(&'static str, u64)>, String> {
     let causes = CAUSES.iter().filter(|id| {
         let only = request.cause.as_deref();
@@ -190,7 +190,7 @@ fn each_seed(
     Ok(all?.into_iter().flatten().collect())
 }
 
-/// Returns the kernel cases whose counters prove their label. Counts the others.
+/// Kernel cases whose counters prove their label. Counts the others.
 fn cases(directories: &[PathBuf]) -> Result<Vec<CaseDir>, String> {
     let mut proven = Vec::new();
     for directory in directories {
@@ -208,7 +208,7 @@ fn cases(directories: &[PathBuf]) -> Result<Vec<CaseDir>, String> {
     Ok(proven)
 }
 
-/// Returns the results of kernel captures.
+/// Results of kernel captures.
 fn observed(cases: &[CaseDir]) -> Vec<Observed> {
     let (observed, failed) = of_cases(cases);
     for error in failed {
@@ -390,7 +390,7 @@ fn print(observed: &[Observed], shows: bool) {
     }
 }
 
-/// Returns the results of the captures of another generator.
+/// Results of the captures of another generator.
 fn other_generator(directory: &Path, index: usize) -> Result<Vec<Observed>, String> {
     let cases = Case::all(directory)?;
     let observed = cases.par_iter().map(|case| case.observe(directory, index));

@@ -183,7 +183,7 @@ fn pace(fd: RawFd, rate: u64) -> io::Result<()> {
     )
 }
 
-/// Returns a TCP socket with its options set before use.
+/// A TCP socket with its options set before use.
 fn socket(options: &Socket) -> io::Result<TcpListener> {
     // SAFETY: plain integers; the descriptor is new.
     let listener = unsafe {

@@ -28,7 +28,7 @@ const FILES: [(Place, &str); 4] = [
 ];
 
 impl Place {
-    /// Returns the file name of this capture point.
+    /// File name of this capture point.
     pub fn file(self) -> &'static str {
         let found = FILES.iter().find(|(place, _)| *place == self);
         found.map_or("", |(_, name)| name)

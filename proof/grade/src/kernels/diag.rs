@@ -30,7 +30,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Returns a field of `tcp_info`; 0 if the kernel lacks it.
+    /// A field of `tcp_info`; 0 if the kernel lacks it.
     pub fn word(&self, name: &str) -> i64 {
         let found = self.words.iter().find(|(word, _)| *word == name);
         found.map_or(0, |(_, value)| *value)

@@ -25,7 +25,7 @@ pub struct Emulated {
     json: PathBuf,
 }
 
-/// Returns the processes that hold the namespaces of `token` open.
+/// Processes that hold the namespaces of `token` open.
 fn holders(token: &str) -> [Option<u32>; 2] {
     let mut found = [None, None];
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -143,7 +143,7 @@ fn direction(value: &Value, rate_bps: f64) -> DirectionCounters {
     }
 }
 
-/// Returns the emulator's counters in the form of the forwarder's.
+/// Emulator's counters in the form of the forwarder's.
 pub fn counters(value: &Value, rate_bps: f64) -> PathCounters {
     let directions = || value["directions"].as_array().into_iter().flatten();
     let late = |name: &str| {

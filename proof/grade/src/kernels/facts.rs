@@ -86,19 +86,19 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns its length in seconds.
+    /// Its length in seconds.
     pub fn seconds(&self) -> f64 {
         ((self.to - self.from) as f64 / 1e6).max(1e-6)
     }
 
-    /// Returns the slots of a timeline in it.
+    /// Slots of a timeline in it.
     fn slots(&self) -> Range<i64> {
         self.from / 100_000..self.to / 100_000
     }
 }
 
 impl Facts {
-    /// Returns the span from the first data to the last progress or outstanding data.
+    /// Span from the first data to the last progress or outstanding data.
     pub fn whole(&self) -> Span {
         let acked = self.sender.column("tcpi_bytes_acked");
         let unacked = self.sender.column("tcpi_unacked");
@@ -116,7 +116,7 @@ impl Facts {
         }
     }
 
-    /// Returns the increase of a sender counter.
+    /// Increase of a sender counter.
     pub fn grown(&self, name: &str, span: Span) -> f64 {
         let at = self.sender.column(name);
         let value = |until: i64| -> f64 {
@@ -127,17 +127,17 @@ impl Facts {
         value(span.to) - value(span.from)
     }
 
-    /// Returns a counter of microseconds as a share of the span.
+    /// A counter of microseconds as a share of the span.
     pub fn share(&self, name: &str, span: Span) -> f64 {
         self.grown(name, span) / 1e6 / span.seconds()
     }
 
-    /// Returns the payload acknowledged per second.
+    /// Payload acknowledged per second.
     pub fn goodput_bps(&self, span: Span) -> f64 {
         self.grown("tcpi_bytes_acked", span) * 8.0 / span.seconds()
     }
 
-    /// Returns the share of samples in the span whose column meets a condition.
+    /// Share of samples in the span whose column meets a condition.
     pub fn samples(
         &self,
         is_sender: bool,
@@ -157,7 +157,7 @@ impl Facts {
         held as f64 / all.len().max(1) as f64
     }
 
-    /// Returns the share of the span in which the forwarded link was busy.
+    /// Share of the span in which the forwarded link was busy.
     pub fn utilization(&self, span: Span) -> Option<f64> {
         let path = self.path.as_ref()?;
         if path.forward.busy_us <= 0.0 {
@@ -172,7 +172,7 @@ impl Facts {
         Some(busy as f64 / length)
     }
 
-    /// Returns the share of span samples with a nearly full receive window.
+    /// Share of span samples with a nearly full receive window.
     pub fn full_window(&self, span: Span) -> f64 {
         let names = ["tcpi_unacked", "tcpi_snd_mss", "tcpi_snd_wnd"];
         let [in_flight, mss, window] = names.map(|name| self.sender.column(name));
@@ -185,7 +185,7 @@ impl Facts {
         full.count() as f64 / all.len().max(1) as f64
     }
 
-    /// Returns the share of samples in the span in which cwnd is full.
+    /// Share of samples in the span in which cwnd is full.
     pub fn full_cwnd(&self, span: Span) -> f64 {
         let columns = ["tcpi_unacked", "tcpi_snd_cwnd"].map(|name| self.sender.column(name));
         let rows = self.sender.rows.iter();
@@ -196,7 +196,7 @@ impl Facts {
         full.count() as f64 / all.len().max(1) as f64
     }
 
-    /// Returns the share of the span in pauses of at least `least` microseconds without progress.
+    /// Share of the span in pauses of at least `least` microseconds without progress.
     pub fn still(&self, span: Span, least: i64) -> f64 {
         let at = self.sender.column("tcpi_bytes_acked");
         let rows = &self.sender.rows;
@@ -217,27 +217,27 @@ impl Facts {
         sum as f64 / 1e6 / span.seconds()
     }
 
-    /// Returns the packets from the sender that the forwarder dropped for this reason.
+    /// Packets from the sender that the forwarder dropped for this reason.
     pub fn drops(&self, reason: &str) -> u64 {
         let path = self.path.as_ref();
         path.and_then(|path| path.forward.dropped.get(reason).copied())
             .unwrap_or(0)
     }
 
-    /// Returns the packets dropped by a full queue in the span.
+    /// Packets dropped by a full queue in the span.
     pub fn overflows_in(&self, span: Span) -> u64 {
         let Some(path) = &self.path else { return 0 };
         let slots = path.forward.slots(span.slots());
         slots.map(|slot| slot.overflowed).sum()
     }
 
-    /// Returns the process of this name.
+    /// Process of this name.
     pub fn process(&self, name: &str) -> ProcessFacts {
         let found = self.processes.iter().find(|process| process.name == name);
         found.cloned().unwrap_or_default()
     }
 
-    /// Returns the share of the forwarded bytes that the graded connection had.
+    /// Share of the forwarded bytes that the graded connection had.
     pub fn own_share(&self) -> f64 {
         let Some(path) = &self.path else { return 1.0 };
         let flows = &path.forward.flows;

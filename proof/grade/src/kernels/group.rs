@@ -69,7 +69,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Returns the file through which processes join.
+    /// File through which processes join.
     pub fn door(&self) -> String {
         self.at.join("cgroup.procs").to_string_lossy().into_owned()
     }
@@ -82,7 +82,7 @@ impl Group {
         fs::write(self.at.join("cgroup.procs"), process.to_string())
     }
 
-    /// Returns its throttling counters.
+    /// Its throttling counters.
     pub fn throttled(&self) -> Throttled {
         let text = fs::read_to_string(self.at.join("cpu.stat")).unwrap_or_default();
         let value = |name: &str| -> f64 {

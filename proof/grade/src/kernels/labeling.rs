@@ -10,7 +10,7 @@ use super::label::{Label, Parameters};
 use super::spec::{Net, Spec};
 use super::taps;
 
-/// Returns the disturbance that invalidates the counters of a case, if any.
+/// Disturbance that invalidates the counters of a case, if any.
 fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
     let missed: u64 = facts.captures.values().map(|capture| capture.dropped).sum();
     if missed > 0 {
@@ -34,7 +34,7 @@ fn disturbed(facts: &Facts, spec: &Spec) -> Option<String> {
         .then(|| "no samples".to_owned())
 }
 
-/// Returns the reason the label counts, or why it does not.
+/// Reason the label counts, or why it does not.
 fn checked(spec: &Spec, facts: &Facts) -> Result<String, String> {
     match disturbed(facts, spec) {
         Some(why) => Err(format!("disturbed: {why}")),
@@ -133,7 +133,7 @@ pub(super) fn label(spec: &Spec, mut facts: Facts, at: &Path) -> Result<Label, S
     Ok(label)
 }
 
-/// Returns the graded connection's losses on the path: from the sender, towards it.
+/// Graded connection's losses on the path: from the sender, towards it.
 fn lost_packets(spec: &Spec, facts: &Facts) -> [u64; 2] {
     let Some(path) = &facts.path else {
         return [0; 2];
@@ -194,7 +194,7 @@ fn alter_captures(spec: &Spec, facts: &mut Facts, at: &Path) -> Result<(), Strin
     Ok(())
 }
 
-/// Returns the time shares of two successive causes; empty if the case has one.
+/// Time shares of two successive causes; empty if the case has one.
 fn shares(spec: &Spec, span: Span) -> Vec<(String, f64)> {
     let (super::proof::Proof::Split(at, ..), Some(second)) = (&spec.proof, spec.second) else {
         return Vec::new();

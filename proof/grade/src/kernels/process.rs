@@ -203,7 +203,7 @@ impl Running {
         }
     }
 
-    /// Returns its output, after its end.
+    /// Its output, after its end.
     pub fn printed(&mut self) -> String {
         let mut text = String::new();
         if let Some(out) = &mut self.child.stdout {
@@ -212,7 +212,7 @@ impl Running {
         text
     }
 
-    /// Returns the CPU time used, in seconds; 0 once it has been waited for.
+    /// CPU time used, in seconds; 0 once it has been waited for.
     pub fn cpu_s(&self) -> f64 {
         let path = format!("/proc/{}/stat", self.child.id());
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -236,7 +236,7 @@ impl Drop for Running {
     }
 }
 
-/// Returns the raw descriptor of a value.
+/// Raw descriptor of a value.
 pub fn raw(descriptor: &impl AsRawFd) -> RawFd {
     descriptor.as_raw_fd()
 }

@@ -71,8 +71,7 @@ pub enum Proof {
 /// A condition, and its evidence.
 type Check = (bool, String);
 
-/// Returns the evidence of all conditions. If one does not hold, the evidence up to it is the
-/// error.
+/// Evidence of all conditions. If one does not hold, the evidence up to it is the error.
 fn all(checks: impl IntoIterator<Item = Check>) -> Result<String, String> {
     let mut evidence = Vec::new();
     for (holds, what) in checks {
@@ -103,7 +102,7 @@ fn saturated(facts: &Facts, span: Span) -> Check {
     (used >= FULL, format!("link used {:.0} %", used * 100.0))
 }
 
-/// Returns `dropped`, or without the overflow that ends slow start if only a queue dropped.
+/// `dropped`, or without the overflow that ends slow start if only a queue dropped.
 fn dropped_after_slow_start(facts: &Facts, span: Span, dropped: u64) -> u64 {
     if facts.drops("queue") != dropped {
         return dropped;
@@ -289,7 +288,7 @@ fn timers(facts: &Facts, span: Span) -> Result<String, String> {
     ])
 }
 
-/// Returns the counters of the path, and the number of data packets that it dropped.
+/// Counters of the path, and the number of data packets that it dropped.
 fn path(facts: &Facts) -> Result<(&PathCounters, u64), String> {
     let path = facts.path.as_ref().ok_or("no counters of the path")?;
     Ok((path, path.forward.dropped.values().sum()))
@@ -369,7 +368,7 @@ fn small(facts: &Facts, span: Span, most: f64) -> Result<String, String> {
 }
 
 impl Proof {
-    /// Returns the lateness of path deliveries that the label tolerates.
+    /// Lateness of path deliveries that the label tolerates.
     ///
     /// A saturated link, a paced application or a slow host are unaffected by lateness. If round
     /// trips or windows decide, lateness is part of the RTT.
@@ -393,7 +392,7 @@ impl Proof {
         }
     }
 
-    /// Returns the reason the label counts, or why it does not.
+    /// Reason the label counts, or why it does not.
     ///
     /// # Errors
     /// The reason it does not count.
@@ -460,7 +459,7 @@ mod tests {
     use super::super::sample::{COLUMNS, Series};
     use super::*;
 
-    /// Returns a transfer of 1 s over a link, busy for `busy` per slot.
+    /// A transfer of 1 s over a link, busy for `busy` per slot.
     fn facts(busy: f64, rwnd_limited_us: i64) -> Facts {
         let mut columns = vec!["us".to_owned()];
         columns.extend(COLUMNS.iter().map(|name| (*name).to_owned()));

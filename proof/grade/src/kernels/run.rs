@@ -340,7 +340,6 @@ impl Run<'_> {
     }
 }
 
-/// Returns the NAPI threads.
 fn napi_threads() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -471,7 +470,7 @@ fn keep_shaper(facts: &mut Facts, samples: &[Backlog], origin: Option<u64>) {
     }
 }
 
-/// Returns the time at which the sender's largest connection was first seen.
+/// Time at which the sender's largest connection was first seen.
 fn origin(moments: &[Moment]) -> Option<u64> {
     let ports = sample::largest(moments, "tcpi_bytes_sent")?;
     let first = moments.iter().find(|(_, sockets)| {

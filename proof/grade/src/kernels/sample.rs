@@ -57,13 +57,13 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns a column's position.
+    /// A column's position.
     pub fn column(&self, name: &str) -> usize {
         let found = self.columns.iter().position(|column| column == name);
         found.unwrap_or(0)
     }
 
-    /// Returns the last value of a column.
+    /// Last value of a column.
     pub fn last(&self, name: &str) -> i64 {
         let at = self.column(name);
         self.rows.last().map_or(0, |row| row[at])
@@ -110,7 +110,7 @@ pub struct Sampler {
     thread: Option<JoinHandle<Vec<Moment>>>,
 }
 
-/// Returns the monotonic time.
+/// Monotonic time.
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -167,14 +167,14 @@ impl Sampler {
     }
 }
 
-/// Returns the ports of the connection that moved the most bytes.
+/// Ports of the connection that moved the most bytes.
 pub fn largest(moments: &[Moment], word: &str) -> Option<[u16; 2]> {
     let all = moments.iter().flat_map(|(_, found)| found);
     let best = all.max_by_key(|connection| connection.word(word))?;
     (best.word(word) > 0).then_some(best.ports)
 }
 
-/// Returns the samples of one connection, timed from `origin`.
+/// Samples of one connection, timed from `origin`.
 pub fn series(moments: &[Moment], ports: [u16; 2], origin: u64) -> Series {
     let mut columns = vec!["us".to_owned()];
     columns.extend(COLUMNS.iter().map(|name| (*name).to_owned()));

@@ -168,12 +168,12 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Returns the payload rate that the path could carry without the cause.
+    /// Payload rate that the path could carry without the cause.
     pub fn capacity_bps(&self) -> f64 {
         self.payload_bps(self.rate_bps.max(self.spare_bps))
     }
 
-    /// Returns the payload rate of a link of this rate.
+    /// Payload rate of a link of this rate.
     pub fn payload_bps(&self, rate_bps: f64) -> f64 {
         let header = match self.net {
             Net::Emulate(_) => 52.0 + 38.0,
@@ -183,7 +183,7 @@ impl Spec {
         rate_bps * mss / (mss + header)
     }
 
-    /// Returns the forwarder's configuration.
+    /// Forwarder's configuration.
     ///
     /// # Panics
     /// If the case has no forwarder.

@@ -64,7 +64,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Returns the descriptor of a host's namespace; the sender's if there is no router.
+    /// Descriptor of a host's namespace; the sender's if there is no router.
     pub fn namespace(&self, host: Host) -> RawFd {
         let found = self.rooms.iter().find(|(of, _)| *of == host);
         found.map_or_else(|| self.rooms[0].1.raw(), |(_, room)| room.raw())

@@ -211,7 +211,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// Returns a token bucket filter in `tc` syntax.
+/// A token bucket filter in `tc` syntax.
 pub(super) fn tbf(on_sender: bool, rate: f64, burst: u32, room: f64) -> Tc {
     let (rate, room) = (rate as u64, room as u64);
     let line = format!("qdisc add dev DEV root tbf rate {rate}bit burst {burst} limit {room}");

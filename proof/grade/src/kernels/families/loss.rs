@@ -125,7 +125,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// Returns a loss probability that keeps the window well below the BDP.
+/// A loss probability that keeps the window well below the BDP.
 pub(super) fn probability(draft: &mut Draft) -> f64 {
     let w = draft.draw.between(0.12, 0.4) * draft.bdp() / 1448.0;
     let segments = draft.spec.rate_bps * draft.spec.seconds / 8.0 / 1448.0;
@@ -145,7 +145,7 @@ fn short(draft: &mut Draft) {
     draft.proof(Proof::Lost(&["queue"]));
 }
 
-/// Returns rate and size of a policer's bucket.
+/// Rate and size of a policer's bucket.
 fn bucket(draft: &mut Draft) -> (f64, f64) {
     let rate = draft.spec.rate_bps * draft.draw.between(0.25, 0.75);
     let bytes = rate / 8.0 * draft.draw.magnitude(0.003, 0.08);

@@ -56,7 +56,7 @@ const fn family(
     }
 }
 
-/// Returns all families.
+/// All families.
 pub fn all() -> Vec<Family> {
     [
         full::FAMILIES,
@@ -70,7 +70,7 @@ pub fn all() -> Vec<Family> {
     .concat()
 }
 
-/// Returns a distinct number for each name.
+/// A distinct number for each name.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -78,7 +78,7 @@ fn hash(name: &str) -> u64 {
 }
 
 impl Family {
-    /// Returns the case of this seed.
+    /// Case of this seed.
     pub fn case(&self, seed: u64) -> Spec {
         let mut draw = Draw::new(hash(self.name) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let [rates, rtts] = self.ranges;
@@ -99,7 +99,7 @@ impl Family {
     }
 }
 
-/// Returns a path with a bottleneck, without programs yet.
+/// A path with a bottleneck, without programs yet.
 fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Spec {
     let bdp = rate * rtt / 8.0;
     let queue = (bdp * draw.between(0.7, 2.0) / 1514.0).max(20.0);
@@ -163,7 +163,7 @@ fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Sp
     }
 }
 
-/// Returns a stage that works as fast as possible.
+/// A stage that works as fast as possible.
 fn eager(chunk: usize) -> Stage {
     Stage {
         chunk,

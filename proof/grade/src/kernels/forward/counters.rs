@@ -75,7 +75,7 @@ pub struct DirectionCounters {
 }
 
 impl DirectionCounters {
-    /// Returns these slots of the timeline.
+    /// These slots of the timeline.
     pub(crate) fn slots(&self, range: Range<i64>) -> impl Iterator<Item = &Slot> {
         let slots = (0..).zip(&self.timeline);
         slots.filter_map(move |(index, slot)| range.contains(&index).then_some(slot))
@@ -140,7 +140,7 @@ impl Lateness {
         self.max_ns = self.max_ns.max(late_ns);
     }
 
-    /// Returns the lateness that `share` of the deliveries did not exceed.
+    /// Lateness that `share` of the deliveries did not exceed.
     pub fn quantile_us(&self, share: f64) -> f64 {
         let all: u64 = self.counts.iter().sum();
         let wanted = all as f64 * share;
@@ -154,7 +154,7 @@ impl Lateness {
         self.max_us()
     }
 
-    /// Returns the maximum.
+    /// Maximum.
     pub fn max_us(&self) -> f64 {
         self.max_ns as f64 / 1e3
     }

@@ -146,7 +146,7 @@ impl Port {
         unsafe { libc::writev(self.fd, parts.as_ptr(), 2) >= 0 }
     }
 
-    /// Returns the number of packets the socket dropped.
+    /// Number of packets the socket dropped.
     fn drops(&self) -> u64 {
         // SAFETY: as above.
         let mut statistics: libc::tpacket_stats = unsafe { std::mem::zeroed() };

@@ -66,7 +66,7 @@ struct Arrival {
 }
 
 impl Way {
-    /// Returns a direction at rest.
+    /// A direction at rest.
     pub fn new(config: DirectionConfig, seed: u64) -> Self {
         let tokens = config.policer.as_ref().map_or(0.0, |policer| policer.bytes);
         Self {
@@ -135,7 +135,7 @@ impl Way {
         self.enqueue(&arrival, frame);
     }
 
-    /// Returns the time at which the next frame is due.
+    /// Time at which the next frame is due.
     pub fn next_due(&self) -> Option<u64> {
         self.pending.peek().map(|Reverse((due, ..))| *due)
     }
@@ -154,12 +154,12 @@ impl Way {
         Some((due, frame))
     }
 
-    /// Returns the time of the first data packet in this direction.
+    /// Time of the first data packet in this direction.
     pub const fn first_data(&self) -> Option<u64> {
         self.first_data
     }
 
-    /// Returns the counters.
+    /// Counters.
     pub fn counters(&self) -> DirectionCounters {
         let mut counters = self.counters.clone();
         counters.flows = self
@@ -261,7 +261,7 @@ impl Way {
         }
     }
 
-    /// Returns the reason if the packet does not enter the queue.
+    /// Reason if the packet does not enter the queue.
     fn fate(&mut self, arrival: &Arrival) -> Option<&'static str> {
         let since = arrival.since_s;
         let outages = &self.config.outages;

@@ -195,7 +195,7 @@ fn finish_other(header: &[u8], frame: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// Returns a frame with a TCP segment of this payload and valid checksums.
+    /// A frame with a TCP segment of this payload and valid checksums.
     fn frame(payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0_u8; ETHERNET + 20 + 20];
         frame[12..14].copy_from_slice(&[8, 0]);
