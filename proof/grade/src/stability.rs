@@ -27,7 +27,7 @@ pub struct Stability {
     pub others: Vec<String>,
 }
 
-/// Returns the primary cause of the largest connection; `None` if unsure.
+/// Primary cause of the largest connection; `None` if unsure.
 fn primary(capture: Vec<u8>) -> Result<Option<&'static str>, String> {
     let source = [Source::bytes("changed", capture)];
     let analysis = analyze(&source, &Options::default()).map_err(|error| error.to_string())?;
@@ -40,7 +40,7 @@ fn primary(capture: Vec<u8>) -> Result<Option<&'static str>, String> {
 }
 
 impl Stability {
-    /// Returns the answers for one capture.
+    /// Answers for one capture.
     ///
     /// # Errors
     /// If the capture cannot be read.

@@ -51,7 +51,7 @@ pub struct Graded {
 }
 
 impl Graded {
-    /// Returns whether the change alters goodput by more than the tolerance.
+    /// Whether the change alters goodput by more than the tolerance.
     fn matters(&self) -> bool {
         relative(self.truth_bps, self.before_bps) > TOLERANCE
     }
@@ -102,7 +102,7 @@ struct Lever {
     changes: Vec<String>,
 }
 
-/// Returns the next lever of a draw: any that a user or an operator has.
+/// Next lever of a draw: any that a user or an operator has.
 fn lever(draw: &mut Draw, transfer: &GradedWorld) -> Lever {
     let base = &transfer.base;
     let mut kinds = vec![
@@ -181,7 +181,7 @@ fn control(name: &'static str) -> Lever {
     }
 }
 
-/// Returns a lever of parallel connections that share the bytes.
+/// A lever of parallel connections that share the bytes.
 fn flows(count: u64) -> Lever {
     Lever {
         edit: Box::new(move |draft| {

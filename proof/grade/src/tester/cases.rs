@@ -123,7 +123,7 @@ const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// Returns all cases of a seed.
+/// All cases of a seed.
 pub fn of_seed(seed: u64) -> Vec<Case> {
     let numbered = FAMILIES.iter().zip(0_u64..);
     numbered
@@ -194,7 +194,7 @@ impl Draft {
         self.path(format!("--sysctl=net.ipv4.{setting}"));
     }
 
-    /// Returns the loss probability for a Reno window between `low` and `high` of the BDP.
+    /// Loss probability for a Reno window between `low` and `high` of the BDP.
     fn probability(&mut self, low: f64, high: f64) -> f64 {
         let window = self.draw.between(low, high) * self.bdp() / MSS;
         (1.5 / (window * window)).clamp(1e-4, 0.02)
@@ -234,7 +234,7 @@ fn wide_buffer(draft: &mut Draft) {
     draft.case.share = [0.85, 1.01];
 }
 
-/// Returns a loss probability at which Reno would reach several times the rate.
+/// A loss probability at which Reno would reach several times the rate.
 fn rare(draft: &mut Draft) -> f64 {
     let window = draft.draw.between(3.0, 10.0) * draft.bdp() / MSS;
     (1.5 / (window * window)).clamp(1e-6, 1e-3)

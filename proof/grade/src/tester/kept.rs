@@ -84,7 +84,7 @@ pub fn read(directory: &Path) -> std::io::Result<Vec<StoredRun>> {
 }
 
 impl StoredRun {
-    /// Returns the counters from the known readings; `None` if they are empty.
+    /// Counters from the known readings; `None` if they are empty.
     pub fn account(&self, known: Known) -> Option<CounterAccount> {
         let (id, role) = *self.readings.streams.first()?;
         let mut readings = self.readings.clone();
@@ -111,7 +111,7 @@ impl StoredRun {
         tester::account_of(&readings, id, role)
     }
 
-    /// Returns the correct causes for the known readings: the first, and others.
+    /// Correct causes for the known readings: the first, and others.
     pub fn right(&self, known: Known) -> (&str, Vec<&str>) {
         let label = &self.label;
         let acceptable: Vec<&str> = label.acceptable.iter().map(String::as_str).collect();
@@ -125,7 +125,7 @@ impl StoredRun {
     }
 }
 
-/// Returns the counters that iperf3's JSON contains.
+/// Counters that iperf3's JSON contains.
 fn report(readings: &Readings, id: u64) -> CounterAccount {
     let mut account = CounterAccount::default();
     let own = readings.own.streams.iter().find(|(of, _)| *of == id);

@@ -98,7 +98,7 @@ fn group(place: &Place, name: &str) -> Result<Option<Group>, String> {
         .map_err(|error| format!("control group: {error}"))
 }
 
-/// Returns the shell commands that join the group.
+/// Shell commands that join the group.
 fn enter(group: &Option<Group>) -> String {
     match group {
         Some(group) => format!("echo $$ > {}\n", group.door()),

@@ -59,7 +59,6 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// Draws a path.
     pub(crate) fn draw(draw: &mut Draw, paths: Paths, needs: Needs) -> Self {
         let ([slow, fast], [shortest, longest], most): ([f64; 2], [f64; 2], f64) = match paths {
             Paths::Usual | Paths::Shared | Paths::Elements => {
@@ -99,13 +98,13 @@ impl Base {
         self.bdp = self.rate * self.rtt / 8.0;
     }
 
-    /// Returns a queue limit of `share` BDP, in packets.
+    /// A queue limit of `share` BDP, in packets.
     pub(crate) fn queue(&self, share: f64) -> Value {
         Value::Packets((self.bdp / f64::from(self.mtu) * share).max(3.0) as u64)
     }
 }
 
-/// Returns the healthy world on this path.
+/// Healthy world on this path.
 pub(crate) fn healthy(draw: &mut Draw, base: &Base) -> (Draft, Patch) {
     let mut draft = Draft::default();
     hops(draw, base, &mut draft);

@@ -35,22 +35,21 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// Returns a time from seconds.
+    /// A time from seconds.
     pub(crate) fn seconds(seconds: f64) -> Self {
         Self::Nanos((seconds * 1e6).round().max(0.0) as u64 * 1_000)
     }
 
-    /// Returns a rate in bits per second, rounded to kbit/s.
+    /// A rate in bits per second, rounded to kbit/s.
     pub(crate) fn bps(bps: f64) -> Self {
         Self::Bps((bps / 1e3).round().max(1.0) as u64 * 1_000)
     }
 
-    /// Returns a cost from seconds.
     pub(crate) fn cost(seconds: f64) -> Self {
         Self::Picos((seconds * 1e12).round().max(0.0) as u64)
     }
 
-    /// Returns the number in the unit of the variant; `None` for words, flags and lists.
+    /// Number in the unit of the variant; `None` for words, flags and lists.
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Count(n)
@@ -66,7 +65,7 @@ impl Value {
         }
     }
 
-    /// Returns the value with its number multiplied, if it has one.
+    /// Value with its number multiplied, if it has one.
     pub(crate) fn times(&self, factor: f64) -> Self {
         let scaled = |n: u64| ((n as f64 * factor).round() as u64).max(1);
         match self {
@@ -140,13 +139,12 @@ impl Table {
         self.0.clear();
     }
 
-    /// Returns the value of a key.
     pub(crate) fn find(&self, key: &str) -> Option<&Value> {
         let found = self.0.iter().find(|(name, _)| *name == key)?;
         Some(&found.1)
     }
 
-    /// Returns the number of a key, in the unit of its variant.
+    /// Number of a key, in the unit of its variant.
     pub(crate) fn number(&self, key: &str) -> Option<f64> {
         self.find(key).and_then(Value::number)
     }
@@ -168,7 +166,7 @@ impl Table {
         !self.0.is_empty()
     }
 
-    /// Returns whether no key is set.
+    /// Whether no key is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -215,7 +213,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Returns the plan as text.
+    /// Plan as text.
     pub(crate) fn to_toml(&self) -> String {
         let mut text = String::new();
         for (key, value) in &self.top.0 {
@@ -246,12 +244,11 @@ impl Draft {
         text
     }
 
-    /// Returns the bottleneck.
     pub(crate) fn bottleneck(&mut self) -> &mut Table {
         &mut self.forward[BOTTLENECK]
     }
 
-    /// Returns the graded flow.
+    /// Graded flow.
     pub(crate) fn flow(&mut self) -> &mut Table {
         &mut self.flows[0]
     }

@@ -23,7 +23,7 @@ const CHUNKS: Kind = ("on-off", chunks);
 const FEW_DATAGRAMS: Kind = ("some datagrams", |site| datagrams(site, [0.05, 0.2]));
 const MANY_DATAGRAMS: Kind = ("datagrams", |site| datagrams(site, [0.72, 0.85]));
 
-/// Returns the elements that may be added to worlds of a cause.
+/// Elements that may be added to worlds of a cause.
 fn kinds(cause: &str) -> &'static [Kind] {
     match cause {
         "path-saturated" => &[QUEUE, CHANGING, GROUPS, FEW_DATAGRAMS],

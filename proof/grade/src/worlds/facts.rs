@@ -63,12 +63,12 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns the share of time under these limits.
+    /// Share of time under these limits.
     pub fn limited_by(&self, limits: &[Limit]) -> f64 {
         limits.iter().map(|limit| self.limits[limit.index()]).sum()
     }
 
-    /// Returns the wire packets of data that did not arrive, for any reason.
+    /// Wire packets of data that did not arrive, for any reason.
     pub fn dropped(&self) -> u64 {
         self.queue_full + self.early + self.lost + self.policed + self.too_big + self.ring_drops
     }

@@ -14,8 +14,7 @@ fn ends_after(flow: &mut Table, bytes: f64) {
     flow.set("bytes", Value::Bytes(bytes as u64));
 }
 
-/// Returns the loss probability for windows near `share` of the BDP. The window is sqrt(1.5 / p)
-/// segments.
+/// Loss probability for windows near `share` of the BDP. The window is sqrt(1.5 / p) segments.
 fn probability_for(site: &Site<'_>, share: f64) -> f64 {
     let window = share * site.base.bdp / site.base.mss;
     1.5 / (window * window)

@@ -21,7 +21,7 @@ const CWND: [Limit; 4] = [
     Limit::Pacing,
 ];
 
-/// Returns the minimum factor by which goodput rises when the cause is lifted.
+/// Minimum factor by which goodput rises when the cause is lifted.
 ///
 /// Causes that stop a transfer for a while take most of its time only if it takes half of the time
 /// without them.
@@ -32,7 +32,7 @@ pub(crate) fn min_gain(cause: &str) -> f64 {
     }
 }
 
-/// Returns the cause whose lifting might bring more than lifting `cause`.
+/// Cause whose lifting might bring more than lifting `cause`.
 ///
 /// A link twice as fast may bring as much as the cross traffic takes. A first window that fills
 /// the path requires neither the ACKs nor the time that slow start costs.
@@ -44,7 +44,7 @@ pub(crate) fn rival(cause: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns an error if the counters contradict the label.
+/// An error if the counters contradict the label.
 pub(crate) fn check(cause: &str, facts: &Facts) -> Result<(), String> {
     let conditions = conditions(cause, facts);
     let failed: Vec<&str> = conditions

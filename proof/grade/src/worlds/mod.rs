@@ -94,8 +94,8 @@ pub struct GradedWorld {
 /// Ids of all causes of worlds.
 pub const CAUSES: &[&str] = causes::IDS;
 
-/// Returns the world of `cause` with this seed. It is the first draw whose label holds, or the
-/// last one of eight.
+/// World of `cause` with this seed. It is the first draw whose label holds, or the last one of
+/// eight.
 ///
 /// # Panics
 /// If `cause` is none of [`CAUSES`].
@@ -114,7 +114,7 @@ pub fn world(cause: &str, seed: u64, paths: Paths) -> GradedWorld {
     world
 }
 
-/// Returns the first draw of `cause` with this seed, whether its label holds or not.
+/// First draw of `cause` with this seed, whether its label holds or not.
 pub(crate) fn first_draw(cause: &str, seed: u64, paths: Paths) -> Option<GradedWorld> {
     let recipe = RECIPES.iter().find(|recipe| recipe.id == cause)?;
     Some(draw_world(recipe, seed, 0, paths))
@@ -157,7 +157,7 @@ fn draw_world(recipe: &Recipe, seed: u64, sub_seed: u64, paths: Paths) -> Graded
     world
 }
 
-/// Returns the seed of a world's random numbers, different for each cause (FNV-1a).
+/// Seed of a world's random numbers, different for each cause (FNV-1a).
 fn root(cause: &str, seed: u64, sub_seed: u64) -> u64 {
     let mix = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
     let numbers = [seed.to_le_bytes(), sub_seed.to_le_bytes()].concat();
@@ -166,7 +166,7 @@ fn root(cause: &str, seed: u64, sub_seed: u64) -> u64 {
 }
 
 impl GradedWorld {
-    /// Returns the world of this plan.
+    /// World of this plan.
     fn new(
         cause: &'static str,
         seed: u64,
@@ -189,7 +189,7 @@ impl GradedWorld {
         world
     }
 
-    /// Returns the captures at the sender, at the receiver and mid-path, as pcapng.
+    /// Captures at the sender, at the receiver and mid-path, as pcapng.
     ///
     /// # Errors
     /// If the plan cannot be read or built, or a capture cannot be written.
@@ -239,7 +239,7 @@ impl GradedWorld {
         Ok(facts)
     }
 
-    /// Returns the cause that a capture at `place` can show.
+    /// Cause that a capture at `place` can show.
     ///
     /// Behind a path MTU black hole a capture shows that no data arrived, but not why.
     pub fn truth(&self, place: CapturePoint) -> &'static str {
@@ -251,7 +251,7 @@ impl GradedWorld {
         }
     }
 
-    /// Returns more precise causes of the same kind.
+    /// More precise causes of the same kind.
     ///
     /// An application that sends requests waits for responses, or thinks.
     pub fn finer(&self) -> &'static [&'static str] {
@@ -264,7 +264,7 @@ impl GradedWorld {
         }
     }
 
-    /// Returns a copy of the world with an edited plan.
+    /// A copy of the world with an edited plan.
     pub(crate) fn edited(&self, edit: impl FnOnce(&mut Draft, &mut Patch)) -> Self {
         let mut world = self.clone();
         edit(&mut world.draft, &mut world.patch);

@@ -15,7 +15,7 @@ use crate::draw::Draw;
 /// A cause and its share of the connection's time.
 pub type Share = (&'static str, f64);
 
-/// Returns a world with two limits at different times, with the share of each.
+/// A world with two limits at different times, with the share of each.
 ///
 /// The larger share comes first. The sum of the shares is less than 1 by the time of the handshake
 /// and of the change between them.
@@ -42,8 +42,8 @@ pub fn by_time(mut shares: [Share; 2]) -> Option<[Share; 2]> {
     Some(shares)
 }
 
-/// Returns a world with two limits, and their causes. The lower one binds, and the other one once
-/// it is lifted.
+/// A world with two limits, and their causes. The lower one binds, and the other one once it is
+/// lifted.
 ///
 /// # Panics
 /// If no draw of this seed has two limits that hold.
@@ -100,7 +100,7 @@ impl Ground {
     }
 }
 
-/// Returns whether the world, after an edit, has `cause` as its only limit.
+/// Whether the world, after an edit, has `cause` as its only limit.
 fn is_alone(world: &GradedWorld, cause: &'static str, edit: impl FnOnce(&mut Draft)) -> bool {
     let alone = world.edited(|draft, _| edit(draft));
     let facts = alone.facts();
@@ -233,7 +233,7 @@ fn outage_between(mut ground: Ground, seed: u64, change: f64) -> Option<(GradedW
     Some(ordered(world, [(first, rest), ("outage", taken)]))
 }
 
-/// Returns the shares of two limits that change at `change`.
+/// Shares of two limits that change at `change`.
 fn shares(
     world: GradedWorld,
     causes: [&'static str; 2],
