@@ -134,7 +134,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Returns row `number` of the covering set.
+    /// Row `number` of the covering set.
     pub(crate) fn of_choices(number: u64, row: &[usize]) -> Self {
         let windows = WINDOWS[row[2]];
         let loss = LOSSES[row[3]];
@@ -169,7 +169,7 @@ impl Case {
         }
     }
 
-    /// Returns the case of `seed`.
+    /// Case of `seed`.
     pub fn random(seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut draw = Draw(&mut random);
@@ -222,7 +222,7 @@ impl Case {
         }
     }
 
-    /// Returns the configuration of the path and the kernel.
+    /// Configuration of the path and the kernel.
     pub fn testbed(&self) -> TestbedConfig {
         let hop = |name: &str, loss: f64| HopConfig {
             name: name.into(),

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::case::{Case, KINDS};
 
-/// Returns the covering set.
+/// Covering set.
 pub fn covering() -> Vec<Case> {
     let rows = rows(&KINDS);
     (1..)
@@ -53,7 +53,7 @@ impl Left {
     }
 }
 
-/// Returns the choice of each kind for each row.
+/// Choice of each kind for each row.
 fn rows(counts: &[usize]) -> Vec<Vec<usize>> {
     let mut random = Pcg64Mcg::seed_from_u64(0x70);
     let mut left = Left::new(counts);

@@ -285,7 +285,7 @@ impl Ends for Theirs {
     }
 }
 
-/// Returns `None` if the call would have blocked.
+/// `None` if the call would have blocked.
 fn unless_waiting(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Ok(octets) => Ok(Some(octets)),

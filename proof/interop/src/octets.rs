@@ -21,7 +21,7 @@ impl Source {
         }
     }
 
-    /// Returns its first `len` octets.
+    /// Its first `len` octets.
     pub fn first(seed: u64, len: usize) -> Vec<u8> {
         let mut octets = vec![0; len];
         Self::new(seed).random.fill_bytes(&mut octets);

@@ -37,8 +37,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns the path parameters that a user would give to `doctor`. `direction` is the host's
-    /// role.
+    /// Path parameters that a user would give to `doctor`. `direction` is the host's role.
     pub fn described(&self, direction: Direction) -> Path {
         Path {
             rtt: self.rtt,
@@ -139,7 +138,7 @@ impl Bed {
         format!("ip route replace {spec}")
     }
 
-    /// Returns the path as described to `doctor` on a host.
+    /// Path as described to `doctor` on a host.
     pub fn described(&self, side: Side) -> Path {
         self.link.described(match side {
             Side::Client => Direction::Send,
