@@ -62,7 +62,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Returns the last release among the ancestors of the checked-out commit.
+/// Last release among the ancestors of the checked-out commit.
 fn last_tag() -> Option<String> {
     let mut git = Command::new("git");
     git.args(["describe", "--tags", "--abbrev=0", "--match", "v*"]);
@@ -71,7 +71,7 @@ fn last_tag() -> Option<String> {
     output.status.success().then(|| tag.trim().to_owned())
 }
 
-/// Returns the path of the tool, in this checkout or in `PATH`.
+/// Path of the tool, in this checkout or in `PATH`.
 fn installed() -> Option<PathBuf> {
     let ours = process::target().join("tools/bin").join(TOOL);
     if ours.is_file() {

@@ -120,8 +120,8 @@ fn copy_with_linked(page: &str, source: &Path) -> Result<Vec<String>, Failed> {
     Ok(copied)
 }
 
-/// Returns the contents: those of `docs/`, and the generated pages. Paths are relative to the top
-/// of the checkout.
+/// Contents: those of `docs/`, and the generated pages. Paths are relative to the top of the
+/// checkout.
 fn contents(summary: &str, generated: &str) -> String {
     let mut text = String::new();
     for mut line in summary.lines().map(str::to_owned) {
@@ -188,7 +188,7 @@ fn several<'a>(
     Ok(format!("- [{title}](reference/{file}.md)\n"))
 }
 
-/// Returns the names of the commands in the program's help.
+/// Names of the commands in the program's help.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
     let names = help
         .lines()

@@ -175,7 +175,7 @@ pub fn all_tests(seed: u64) -> Result<Count, Failed> {
     tests(command)
 }
 
-/// Returns the count of a step that is one of these tasks.
+/// Count of a step that is one of these tasks.
 fn one(done: Result<(), Failed>) -> Result<Count, Failed> {
     match done {
         Ok(()) => Ok(Count::PASSED),
@@ -214,7 +214,7 @@ fn tests(command: Command) -> Result<Count, Failed> {
     Ok(count)
 }
 
-/// Returns the counts in a line like `test result: ok. 3 passed; 0 failed; ...`.
+/// Counts in a line like `test result: ok. 3 passed; 0 failed; ...`.
 fn summary(line: &str) -> Option<Count> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let number = |what: &str| {

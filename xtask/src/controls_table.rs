@@ -44,7 +44,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Returns the text before the marks, in the first one, and behind the last one.
+/// Text before the marks, in the first one, and behind the last one.
 fn parts(page: &str) -> Option<(&str, &str, &str)> {
     let (head, rest) = page.split_once(BEGIN)?;
     let (arguments, rest) = rest.split_once(" -->\n")?;

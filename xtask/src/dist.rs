@@ -115,7 +115,7 @@ fn address(words: &[String]) -> &str {
     value(words, "--address").map_or(recipes::NO_ADDRESS, String::as_str)
 }
 
-/// Returns the output directory; the manifest of the program names files in it.
+/// Output directory; the manifest of the program names files in it.
 pub fn packages() -> PathBuf {
     top().join("target/packages")
 }
@@ -367,14 +367,14 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<Option<String>, Failed> {
     Ok(None)
 }
 
-/// Returns the only entry of a directory.
+/// Only entry of a directory.
 fn only(directory: &Path) -> Result<PathBuf, Failed> {
     let entries = fs::read_dir(directory).map_err(|error| failed("list", directory, &error))?;
     let found = entries.flatten().map(|entry| entry.path()).next();
     found.ok_or_else(|| Failed::Usage(format!("{} is empty", directory.display())))
 }
 
-/// Returns the time of the last commit. So the same source gives the same bytes.
+/// Time of the last commit. So the same source gives the same bytes.
 fn commit_time() -> Result<String, Failed> {
     let mut git = Command::new("git");
     git.arg("-C").arg(top()).args(["log", "-1", "--format=%ct"]);

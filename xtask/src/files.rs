@@ -25,7 +25,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
         .map_err(|error| failed("copy", from, &error))
 }
 
-/// Returns the error that a file or directory cannot be used.
+/// Error that a file or directory cannot be used.
 pub fn failed(what: &str, path: &Path, error: &Error) -> Failed {
     Failed::Usage(format!("cannot {what} {}: {error}", path.display()))
 }

@@ -53,8 +53,8 @@ pub fn run() -> Result<(), Failed> {
     measured
 }
 
-/// Returns the prediction, from equations. BIC and CUBIC without a last maximum add a segment per
-/// 20 acknowledged, a twentieth per round trip; slow start doubles.
+/// Prediction, from equations. BIC and CUBIC without a last maximum add a segment per 20
+/// acknowledged, a twentieth per round trip; slow start doubles.
 fn expectation() -> String {
     const SEGMENTS: f64 = 1e9 * 0.08 / 8.0 / 1538.0;
     const RTT: f64 = 0.08;
@@ -79,7 +79,7 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(PARAMETERS).join(name)
 }
 
-/// Returns the current values of the parameters.
+/// Current values of the parameters.
 fn read() -> Result<[(&'static str, String); 2], Failed> {
     let mut values = SET.map(|(name, _)| (name, String::new()));
     for (name, value) in &mut values {

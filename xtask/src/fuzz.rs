@@ -63,7 +63,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Returns the compiler's name of this machine.
+/// Compiler's name of this machine.
 fn host() -> Result<String, Failed> {
     let output = Command::new("rustc")
         .arg("-vV")

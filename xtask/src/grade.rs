@@ -32,7 +32,7 @@ const KEPT: [(&[&str], &str); 12] = [
     (&[], ""),
 ];
 
-/// Returns the file of a stored grade.
+/// File of a stored grade.
 fn kept(words: &[String]) -> String {
     let has = |option: &&str| words.iter().any(|word| word == option);
     let fits = |(options, _): &&(&[&str], &str)| options.iter().all(has);

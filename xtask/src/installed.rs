@@ -209,7 +209,7 @@ fn newest_glibc(library: &Path) -> Result<u32, Failed> {
     versions.max().ok_or_else(none)
 }
 
-/// Returns the package with this ending that `cargo xtask dist` has built.
+/// Package with this ending that `cargo xtask dist` has built.
 fn package(ending: &str) -> Result<PathBuf, Failed> {
     let entries = fs::read_dir(dist::packages())
         .into_iter()
@@ -221,7 +221,7 @@ fn package(ending: &str) -> Result<PathBuf, Failed> {
     found.ok_or_else(missing)
 }
 
-/// Returns a command that runs as root, in a user namespace if necessary.
+/// A command that runs as root, in a user namespace if necessary.
 fn as_root(program: &str) -> Command {
     if is_root() {
         return Command::new(program);

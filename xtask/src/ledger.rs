@@ -175,8 +175,7 @@ fn print_chosen(documents: &[Document], words: &[String]) -> Result<(), Failed> 
     }
 }
 
-/// Returns whether `word` names the requirement: its id, its document, or both as in
-/// `5681:3.1-1`.
+/// Whether `word` names the requirement: its id, its document, or both as in `5681:3.1-1`.
 fn names(word: &str, document: &Document, requirement: &Requirement) -> bool {
     let number = document.number.to_string();
     match word.split_once(':') {

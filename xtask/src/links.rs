@@ -18,7 +18,7 @@ pub struct Link {
     pub anchor: String,
 }
 
-/// Returns the relative links of the page at `path`.
+/// Relative links of the page at `path`.
 pub fn links(path: &str, text: &str) -> Vec<Link> {
     let mut found = Vec::new();
     for (index, line) in prose(text) {
@@ -47,7 +47,7 @@ pub fn links(path: &str, text: &str) -> Vec<Link> {
     found
 }
 
-/// Returns the reason why `link` is dead, if it is.
+/// Reason why `link` is dead, if it is.
 pub fn fault(top: &Path, link: &Link) -> Option<&'static str> {
     let file = top.join(&link.path);
     if !file.exists() {
@@ -61,7 +61,7 @@ pub fn fault(top: &Path, link: &Link) -> Option<&'static str> {
     (!is_there).then_some("the page has no such heading")
 }
 
-/// Returns the lines outside code blocks, with their index.
+/// Lines outside code blocks, with their index.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     text.lines().enumerate().filter(move |(_, line)| {
@@ -71,7 +71,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the anchors of a page's headings.
+/// Anchors of a page's headings.
 fn anchors(text: &str) -> Vec<String> {
     let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
     headings
@@ -79,7 +79,7 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the anchor of a heading: lower case, words joined by `-`, without punctuation.
+/// Anchor of a heading: lower case, words joined by `-`, without punctuation.
 fn slug(heading: &str) -> String {
     let kept = heading
         .chars()
@@ -87,7 +87,7 @@ fn slug(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// Returns the path of `target`, a link on the page at `path`.
+/// Path of `target`, a link on the page at `path`.
 fn joined(path: &str, target: &str) -> String {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();

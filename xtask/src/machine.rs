@@ -38,7 +38,7 @@ const MACHINES: [Machine; 2] = [
 ];
 
 impl Machine {
-    /// Returns the machine with this target, which requires a linker for it here.
+    /// Machine with this target, which requires a linker for it here.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// Returns this machine.
+    /// This machine.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Machine {
         found.ok_or_else(|| Failed::Usage("packages are made on Linux with glibc".into()))
     }
 
-    /// Returns the machine that a program was built for.
+    /// Machine that a program was built for.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Machine {
         })
     }
 
-    /// Returns whether its programs run here without an emulator.
+    /// Whether its programs run here without an emulator.
     pub fn is_here(&self) -> bool {
         cfg!(all(target_os = "linux", target_env = "gnu")) && self.linux == std::env::consts::ARCH
     }
@@ -108,7 +108,7 @@ impl Machine {
         format!("{}-linux-gnu-gcc", self.linux)
     }
 
-    /// Returns the emulator of its programs; `None` for this machine.
+    /// Emulator of its programs; `None` for this machine.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Machine {
         }
     }
 
-    /// Returns a command that runs its program.
+    /// A command that runs its program.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub fn write(file: &Path) -> Result<(), Failed> {
     files::write(file, text)
 }
 
-/// Returns name, version and license of each crate that is linked into the program.
+/// Name, version and license of each crate that is linked into the program.
 fn linked() -> Result<Vec<[String; 3]>, Failed> {
     let words = [
         "tree",

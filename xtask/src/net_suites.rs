@@ -312,7 +312,6 @@ fn dependency_tables(manifest: &mut Table) -> Vec<&mut Table> {
     tables
 }
 
-/// A part of a manifest.
 fn part<'a>(manifest: &'a mut Table, name: &str) -> &'a mut Table {
     let part = manifest
         .entry(name)

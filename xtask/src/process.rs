@@ -9,7 +9,7 @@ use crate::{Failed, top};
 /// Profile of measured programs: link-time optimization, line tables for profilers.
 pub const MEASURE: &str = "measure";
 
-/// Returns a command for the cargo that runs this task, at the checkout's top directory.
+/// A command for the cargo that runs this task, at the checkout's top directory.
 pub fn cargo(words: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -17,7 +17,7 @@ pub fn cargo(words: &[&str]) -> Command {
     command
 }
 
-/// Returns the command as typed on a shell.
+/// Command as typed on a shell.
 pub fn spelled(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
@@ -65,13 +65,13 @@ pub fn shown(command: Command) -> Result<(ExitStatus, String), Failed> {
     Ok((status, text))
 }
 
-/// Returns the standard output of a command.
+/// Standard output of a command.
 pub fn printed(mut command: Command) -> Result<String, Failed> {
     let output = command.output().map_err(|error| cannot(&command, &error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Returns the error that a command could not be run at all.
+/// Error that a command could not be run at all.
 pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
     Failed::Usage(format!("cannot run `{}`: {error}", spelled(command)))
 }
@@ -109,12 +109,12 @@ pub fn build_command(profile: &str) -> Result<PathBuf, Failed> {
     Ok(directory(profile).join("gigatcp"))
 }
 
-/// Returns the output directory of a profile: that of `test` is called debug.
+/// Output directory of a profile: that of `test` is called debug.
 fn directory(profile: &str) -> PathBuf {
     target().join(if profile == "test" { "debug" } else { profile })
 }
 
-/// Returns cargo's target directory.
+/// Cargo's target directory.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => top().join(folder),
@@ -122,12 +122,12 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// Returns whether the program is installed.
+/// Whether the program is installed.
 pub fn has(program: &str) -> bool {
     found(program).is_some()
 }
 
-/// Returns the path of the program.
+/// Path of the program.
 pub fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).map(|folder| folder.join(program));

@@ -76,13 +76,13 @@ pub fn tested(executors: bool) -> Result<Counts, Failed> {
     Ok(Some((passed, failed.max(u64::from(!status.success())))))
 }
 
-/// Returns the environment's interpreter, whose directory has its tools. `None` if there is none.
+/// Environment's interpreter, whose directory has its tools. `None` if there is none.
 pub fn interpreter() -> Option<PathBuf> {
     environment(false)
 }
 
-/// Returns the interpreter of the environment, with everything installed. `None` if that is not
-/// possible, which is reported.
+/// Interpreter of the environment, with everything installed. `None` if that is not possible, which
+/// is reported.
 fn environment(executors: bool) -> Option<PathBuf> {
     let directory = process::target().join("python");
     let python = directory.join("bin/python");
@@ -164,14 +164,14 @@ fn shown(mut command: Command, more: &[&str]) -> Result<bool, Failed> {
     Ok(process::run(command)?.success())
 }
 
-/// Returns whether a command, which may be missing, succeeded.
+/// Whether a command, which may be missing, succeeded.
 fn done(mut command: Command) -> bool {
     println!("{}", spelled(&command));
     let status = command.stdin(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
-/// Returns the counts in a line like `1 failed, 45 passed, 2 skipped in 30.12s`.
+/// Counts in a line like `1 failed, 45 passed, 2 skipped in 30.12s`.
 fn summary(line: &str) -> Option<(u64, u64)> {
     let (counts, _) = line.trim_matches([' ', '=']).rsplit_once(" in ")?;
     let number = |what: &str| {

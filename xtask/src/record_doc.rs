@@ -55,13 +55,13 @@ pub fn run() -> Result<(), Failed> {
     write(&page, text)
 }
 
-/// Returns whether the page agrees with the types.
+/// Whether the page agrees with the types.
 pub fn is_up_to_date() -> Result<bool, Failed> {
     let text = read(&top().join(PAGE))?;
     Ok(all_renewed(&text)? == text)
 }
 
-/// Returns the page with all tables replaced.
+/// Page with all tables replaced.
 fn all_renewed(page: &str) -> Result<String, Failed> {
     let of = |place: &str| read(&top().join(place));
     let page = renewed(page, &of(TYPES)?)?;
@@ -69,7 +69,7 @@ fn all_renewed(page: &str) -> Result<String, Failed> {
     between(&page, CAUSES.1, &causes_table(&of(CAUSES.0)?))
 }
 
-/// Returns the page with the tables of its types replaced.
+/// Page with the tables of its types replaced.
 fn renewed(page: &str, types: &str) -> Result<String, Failed> {
     let structs = structs(types);
     let mut tables = String::new();
@@ -77,7 +77,7 @@ fn renewed(page: &str, types: &str) -> Result<String, Failed> {
     between(page, MARKS, &tables)
 }
 
-/// Returns the page with `text` between two marks.
+/// Page with `text` between two marks.
 fn between(page: &str, marks: [&str; 2], text: &str) -> Result<String, Failed> {
     let missing = || Failed::Usage(format!("{PAGE} lacks `{}`", marks[0].trim()));
     let (head, rest) = page.split_once(marks[0]).ok_or_else(missing)?;
@@ -85,7 +85,7 @@ fn between(page: &str, marks: [&str; 2], text: &str) -> Result<String, Failed> {
     Ok(format!("{head}{}\n{text}{}{tail}", marks[0], marks[1]))
 }
 
-/// Returns the table of drops: rows of `drop_causes!`, `Name = "id", Place, "limits";`.
+/// Table of drops: rows of `drop_causes!`, `Name = "id", Place, "limits";`.
 fn drops_table(text: &str) -> String {
     let mut out = "| cause | where | dropped because | limits connections by |\n".to_owned();
     out.push_str("|---|---|---|---|\n");
@@ -111,7 +111,7 @@ fn drops_table(text: &str) -> String {
     out
 }
 
-/// Returns the table of causes: rows of `table_of!`, `Name = "id";`.
+/// Table of causes: rows of `table_of!`, `Name = "id";`.
 fn causes_table(text: &str) -> String {
     let mut out = "| cause | attributed when |\n|---|---|\n".to_owned();
     let (_, rows) = text.split_once("    id {\n").unwrap_or_default();
@@ -124,7 +124,7 @@ fn causes_table(text: &str) -> String {
     out
 }
 
-/// Returns the lines up to a closing brace, with the comment before each.
+/// Lines up to a closing brace, with the comment before each.
 fn documented(text: &str) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     let mut about = String::new();
@@ -177,7 +177,7 @@ fn write_tables(out: &mut String, structs: &[Struct], name: &str, path: &str) {
     }
 }
 
-/// Returns the type in terms of JSON.
+/// Type in terms of JSON.
 fn kind_in_words(kind: &str, structs: &[Struct]) -> String {
     if let Some(inner) = within(kind, "Option<") {
         return format!("{} or null", kind_in_words(inner, structs));
@@ -215,7 +215,7 @@ fn innermost(kind: &str) -> &str {
     inner.map_or(kind, innermost)
 }
 
-/// Returns the types of a file, in its order.
+/// Types of a file, in its order.
 fn structs(text: &str) -> Vec<Struct> {
     let mut structs: Vec<Struct> = Vec::new();
     let mut about = String::new();
@@ -253,7 +253,7 @@ fn structs(text: &str) -> Vec<Struct> {
     structs
 }
 
-/// Returns a comment for readers without the types: links become names.
+/// A comment for readers without the types: links become names.
 fn in_words(comment: &str) -> String {
     let text = comment.trim().replace("[`", "`").replace("`]", "`");
     let names = ["FlowRecord::", "RunRecord::"];

@@ -102,7 +102,7 @@ fn oldest() -> Result<(), Failed> {
     run(command)
 }
 
-/// Returns the output of a command; `None` if it fails.
+/// Output of a command; `None` if it fails.
 fn said(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -49,19 +49,19 @@ pub const TASKS: [Task; 23] = [
     task("swarm", swarm::run),
 ];
 
-/// Returns the task named `name`.
+/// Task named `name`.
 pub fn find(name: &str) -> Option<&'static Task> {
     TASKS.iter().find(|task| task.name == name)
 }
 
-/// Returns the usage of every task.
+/// Usage of every task.
 pub fn usage() -> String {
     format!(
         "usage: cargo xtask <task>\n\n{USAGE}\n`cargo xtask <task> --help` is about one task.\n"
     )
 }
 
-/// Returns whether these words request help.
+/// Whether these words request help.
 pub fn ask_for_help(words: &[String]) -> bool {
     words
         .iter()
@@ -69,14 +69,14 @@ pub fn ask_for_help(words: &[String]) -> bool {
 }
 
 impl Task {
-    /// Returns the usage of the task.
+    /// Usage of the task.
     pub fn usage(&self) -> String {
         let lines: String = self.lines().flat_map(|line| [line, "\n"]).collect();
         format!("usage: cargo xtask {}\n\n{lines}", self.name)
     }
 
-    /// Returns the mistake in these words, before minutes of building. The task itself checks
-    /// words other than flags.
+    /// Mistake in these words, before minutes of building. The task itself checks words other than
+    /// flags.
     pub fn mistake(&self, words: &[String]) -> Option<String> {
         let bare = |token: &str| token.trim_matches(['[', ']']).to_owned();
         let all = || self.forms().map(|form| form.split(' ').skip(1));
@@ -130,7 +130,7 @@ impl Task {
     }
 }
 
-/// Returns the form of a command with which a line of the usage begins. Other lines only explain.
+/// Form of a command with which a line of the usage begins. Other lines only explain.
 fn form(line: &'static str) -> Option<&'static str> {
     let form = line.strip_prefix("  ")?;
     form.split("  ").next().filter(|form| !form.is_empty())

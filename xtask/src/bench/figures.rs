@@ -55,7 +55,7 @@ fn compare(kept: &str, lines: &str) -> Result<(), Failed> {
     Err(Failed::Found)
 }
 
-/// Returns the lines that differ, each with the stored one at its place.
+/// Lines that differ, each with the stored one at its place.
 fn differences<'a>(kept: &'a str, lines: &'a str) -> Vec<(Option<&'a str>, &'a str)> {
     // Loss, RTT and its unit, MTU.
     let place = |line: &'a str| line.split_whitespace().take(4).collect::<Vec<&str>>();
@@ -66,7 +66,7 @@ fn differences<'a>(kept: &'a str, lines: &'a str) -> Vec<(Option<&'a str>, &'a s
         .collect()
 }
 
-/// Returns the program that prints the tables.
+/// Program that prints the tables.
 fn figures() -> Result<Command, Failed> {
     let program = process::build_example("gigatcp-run", "figures", "release")?;
     Ok(Command::new(program))

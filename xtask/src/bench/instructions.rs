@@ -81,7 +81,7 @@ const JACOBSON: &str = "\
 /// Workload: name and argument of the shorter and of the longer run.
 type Pair = [(&'static str, &'static str); 2];
 
-/// Returns runs of one and two virtual seconds. In the first the window grows.
+/// Runs of one and two virtual seconds. In the first the window grows.
 const fn seconds(name: &'static str) -> Pair {
     [(name, "1"), (name, "2")]
 }
@@ -195,13 +195,13 @@ fn per_packet(program: &Path, workload: &Pair) -> Result<f64, Failed> {
     Ok(per_packet)
 }
 
-/// Returns instructions and packets of one run.
+/// Instructions and packets of one run.
 fn count(program: &Path, (name, seconds): (&str, &str)) -> Result<(u64, u64), Failed> {
     let (instructions, said) = collect(program, &[], &[name, seconds, "untimed"])?;
     Ok((instructions, said.number("packets") as u64))
 }
 
-/// Returns the instructions of one run under callgrind, and its output.
+/// Instructions of one run under callgrind, and its output.
 pub fn collect(program: &Path, options: &[&str], words: &[&str]) -> Result<(u64, Run), Failed> {
     let mut command = Command::new("valgrind");
     command
@@ -223,7 +223,7 @@ pub fn collect(program: &Path, options: &[&str], words: &[&str]) -> Result<(u64,
     }
 }
 
-/// Returns the number behind `Collected :` in callgrind's report.
+/// Number behind `Collected :` in callgrind's report.
 fn collected(talk: &str) -> Option<u64> {
     let line = talk.lines().find(|line| line.contains("Collected :"))?;
     line.rsplit(' ').next()?.parse().ok()

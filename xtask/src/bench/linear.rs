@@ -203,8 +203,8 @@ pub fn run(profile: &str) -> Result<(), Failed> {
     if exceeds { Err(Failed::Found) } else { Ok(()) }
 }
 
-/// Returns the path of a copy of `program` without debug information, or of `program` itself where
-/// nothing can make one.
+/// Path of a copy of `program` without debug information, or of `program` itself where nothing can
+/// make one.
 fn without_debug_information(program: PathBuf, directory: &Path) -> Result<PathBuf, Failed> {
     if !process::has("strip") {
         return Ok(program);
@@ -222,7 +222,7 @@ fn without_debug_information(program: PathBuf, directory: &Path) -> Result<PathB
     Ok(copy)
 }
 
-/// Returns the instructions of an axis: for half its size, its size, and twice that.
+/// Instructions of an axis: for half its size, its size, and twice that.
 fn counts(program: &Path, directory: &Path, axis: &Axis) -> Result<[u64; 3], Failed> {
     let count = |size| {
         let name = format!("{}-{size}", axis.name.replace(' ', "-"));

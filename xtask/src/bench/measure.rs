@@ -39,18 +39,18 @@ impl Run {
         }
     }
 
-    /// Returns the seconds of CPU time per packet.
+    /// Seconds of CPU time per packet.
     pub fn cpu_per_packet(&self) -> f64 {
         (self.user_s + self.system_s) / self.number("packets")
     }
 
-    /// Returns the number it printed under `key`; NaN if it printed none.
+    /// Number it printed under `key`; NaN if it printed none.
     pub fn number(&self, key: &str) -> f64 {
         self.said.get(key).copied().unwrap_or(f64::NAN)
     }
 }
 
-/// Returns several runs, after one that is discarded.
+/// Several runs, after one that is discarded.
 pub fn several(program: &Path, workload: &str, runs: usize) -> Result<Vec<Run>, Failed> {
     once(program, workload)?;
     (0..runs).map(|_| once(program, workload)).collect()

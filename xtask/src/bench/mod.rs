@@ -128,7 +128,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Returns the profile that workloads are built under.
+/// Profile that workloads are built under.
 fn profile(is_short: bool) -> &'static str {
     if is_short { "test" } else { process::MEASURE }
 }
@@ -191,7 +191,7 @@ fn show(runs: &[Run], wall_goal: Option<(f64, f64)>, memory_goal: Option<f64>) {
     );
 }
 
-/// Returns the comparison of a measurement with its goal, as text.
+/// Comparison of a measurement with its goal, as text.
 fn beside(unit: &str, measured: f64, goal: f64) -> String {
     let verdict = if measured <= goal { "met" } else { "missed" };
     format!(
@@ -200,7 +200,7 @@ fn beside(unit: &str, measured: f64, goal: f64) -> String {
     )
 }
 
-/// Returns the median of `of` over the runs.
+/// Median of `of` over the runs.
 fn middle(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
     let mut numbers: Vec<f64> = runs.iter().map(of).collect();
     numbers.sort_by(f64::total_cmp);

@@ -113,7 +113,7 @@ fn ns2(program: &Path, runs: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Returns the median ratio of the costs `of` two commands, run alternately.
+/// Median ratio of the costs `of` two commands, run alternately.
 fn pairs(
     first: impl Fn() -> Result<Run, Failed>,
     second: impl Fn() -> Result<Run, Failed>,

@@ -210,7 +210,7 @@ fn first_graph(gigatcp: &Path, file: &Path, runs: usize, is_short: bool) -> Resu
     Ok(())
 }
 
-/// Returns the run of several with the lowest CPU time.
+/// Run of several with the lowest CPU time.
 fn best(runs: usize, command: &Command) -> Result<Run, Failed> {
     let mut least: Option<Run> = None;
     for _ in 0..runs {

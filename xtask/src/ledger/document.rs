@@ -53,12 +53,12 @@ impl Document {
         Ok(Self { number, ..document })
     }
 
-    /// Returns the name of the RFC, as `RFC 9293`.
+    /// Name of the RFC, as `RFC 9293`.
     pub fn name(&self) -> String {
         format!("RFC {}", self.number)
     }
 
-    /// Returns ids that are missing, occur twice, or are not among those counted.
+    /// Ids that are missing, occur twice, or are not among those counted.
     pub fn complaints(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         let mut seen = BTreeSet::new();

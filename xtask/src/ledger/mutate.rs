@@ -83,7 +83,7 @@ pub fn run(documents: &[Document], words: &[String]) -> Result<(), Failed> {
     }
 }
 
-/// Returns every cited function of a requirement that is met.
+/// Every cited function of a requirement that is met.
 fn candidates(documents: &[Document]) -> Vec<Candidate<'_>> {
     let mut found = Vec::new();
     for document in documents {
@@ -111,7 +111,7 @@ fn candidates(documents: &[Document]) -> Vec<Candidate<'_>> {
     found
 }
 
-/// Returns the next number of the sequence (splitmix64).
+/// Next number of the sequence (splitmix64).
 fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -183,8 +183,8 @@ fn try_one(copy: &Path, candidate: &Candidate<'_>) -> Result<Outcome, Failed> {
     Ok(outcome)
 }
 
-/// Returns `text` with the body of `fn name` emptied, or replaced by `value`. Emptied if it
-/// returns nothing. Relies on `rustfmt` for the end of the body.
+/// `text` with the body of `fn name` emptied, or replaced by `value`. Emptied if it returns
+/// nothing. Relies on `rustfmt` for the end of the body.
 fn without_body(text: &str, name: &str, value: &str) -> Option<String> {
     let is_name = |rest: &str| rest.starts_with(['(', '<']);
     let needle = format!("fn {name}");
@@ -251,7 +251,7 @@ fn run_cited(copy: &Path, requirement: &Requirement) -> Result<Outcome, Failed> 
     })
 }
 
-/// Returns `cargo test` of the target that `file` belongs to, in the copy.
+/// `cargo test` of the target that `file` belongs to, in the copy.
 fn test_command(copy: &Path, file: &str) -> Result<Command, Failed> {
     let no_package = || Failed::Usage(format!("{file} is in no package"));
     let mut parts: Vec<&str> = file.split('/').collect();
@@ -270,7 +270,7 @@ fn test_command(copy: &Path, file: &str) -> Result<Command, Failed> {
     Ok(cargo)
 }
 
-/// Returns whether the command's tests pass; `None` if they do not compile.
+/// Whether the command's tests pass; `None` if they do not compile.
 fn passes(mut command: Command) -> Result<Option<bool>, Failed> {
     let output = command
         .output()

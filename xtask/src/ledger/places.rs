@@ -19,7 +19,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Returns places below `top`.
+    /// Places below `top`.
     pub fn new(top: PathBuf) -> Self {
         let files = BTreeMap::new();
         Self { top, files }
@@ -38,7 +38,7 @@ impl Places {
         }
     }
 
-    /// Returns whether `place` is a test function.
+    /// Whether `place` is a test function.
     pub fn is_test(&mut self, place: &str) -> bool {
         match split(place) {
             (_, None) => false,
@@ -70,7 +70,7 @@ fn split(place: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the lines that are not comments.
+/// Lines that are not comments.
 fn without_comments(text: &str) -> String {
     let lines = text
         .lines()
@@ -88,7 +88,7 @@ const ITEMS: [&str; 8] = [
     "fn", "struct", "enum", "trait", "type", "const", "static", "mod",
 ];
 
-/// Returns whether `text` defines `name` as an item, a field or a variant.
+/// Whether `text` defines `name` as an item, a field or a variant.
 fn defines(text: &str, name: &str) -> bool {
     // Whether the following lines are those of a struct or an enum.
     let mut is_in_type = false;
@@ -113,12 +113,12 @@ fn defines(text: &str, name: &str) -> bool {
     false
 }
 
-/// Returns whether `word` is `pub`, `pub(super)` or the like, before an item or a field.
+/// Whether `word` is `pub`, `pub(super)` or the like, before an item or a field.
 fn is_modifier(word: &str) -> bool {
     matches!(word, "pub" | "async" | "unsafe") || word.starts_with("pub(")
 }
 
-/// Returns the identifier that a word begins with: `rto_max` of `rto_max:`.
+/// Identifier that a word begins with: `rto_max` of `rto_max:`.
 fn identifier(word: &str) -> Option<&str> {
     let end = word
         .find(|c: char| !c.is_alphanumeric() && c != '_')
