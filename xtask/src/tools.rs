@@ -67,7 +67,7 @@ pub fn install() {
     debian::fetch();
 }
 
-/// Returns the path of the tool `name`. Cargo installs it into `target/tools` if it is not there.
+/// Path of the tool `name`. Cargo installs it into `target/tools` if it is not there.
 pub fn cargo_tool(name: &str, version: &str) -> Result<PathBuf, Failed> {
     let root = process::target().join("tools");
     let program = root.join("bin").join(name);

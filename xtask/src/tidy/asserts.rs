@@ -29,7 +29,7 @@ struct Count {
 }
 
 impl Count {
-    /// Returns the assertions per thousand lines.
+    /// Assertions per thousand lines.
     fn density(self) -> f64 {
         self.assertions as f64 * 1000.0 / self.lines.max(1) as f64
     }

@@ -56,7 +56,7 @@ pub fn check(page: &File, manifests: &[&File]) -> Vec<Finding> {
     drawn.chain(missing).map(finding).collect()
 }
 
-/// Returns the crate of a manifest: `core/tcp/Cargo.toml` is `tcp`.
+/// Crate of a manifest: `core/tcp/Cargo.toml` is `tcp`.
 fn crate_of(path: &str) -> Option<&str> {
     let mut parts = path.split('/');
     let ring = parts.next()?;
@@ -65,7 +65,7 @@ fn crate_of(path: &str) -> Option<&str> {
     (is_ours && parts.next() == Some("Cargo.toml")).then_some(name)
 }
 
-/// Returns the arrows of the first Mermaid block, and the line of its end.
+/// Arrows of the first Mermaid block, and the line of its end.
 fn arrows(text: &str) -> (Arrows, usize) {
     let mut found = Arrows::new();
     let mut is_inside = false;
@@ -86,7 +86,7 @@ fn arrows(text: &str) -> (Arrows, usize) {
     (found, 1)
 }
 
-/// Returns all crates that arrows lead to from `from`.
+/// All crates that arrows lead to from `from`.
 fn reached(arrows: &Arrows, from: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut next = vec![from.to_owned()];

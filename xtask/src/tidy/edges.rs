@@ -69,7 +69,7 @@ pub fn check(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns the ring of a crate.
+/// Ring of a crate.
 fn ring_of(name: &str) -> Option<&'static str> {
     if CORE.iter().any(|(core, _)| *core == name) {
         Some("core")
@@ -106,8 +106,8 @@ fn is_allowed(ring: &str, name: &str, dependency: &str) -> bool {
     }
 }
 
-/// Returns our crates that a manifest depends on, with their lines. The names are without the
-/// common prefix.
+/// Our crates that a manifest depends on, with their lines. The names are without the common
+/// prefix.
 fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -131,8 +131,8 @@ fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns our crates that a manifest's crate is built from. Dependencies of tests and of the
-/// build do not count.
+/// Our crates that a manifest's crate is built from. Dependencies of tests and of the build do not
+/// count.
 pub fn built_from(manifest: &str) -> std::collections::BTreeSet<String> {
     let mut kept = String::new();
     let mut is_test = false;
@@ -151,7 +151,7 @@ pub fn built_from(manifest: &str) -> std::collections::BTreeSet<String> {
         .collect()
 }
 
-/// Returns our crate whose name `text` begins with.
+/// Our crate whose name `text` begins with.
 fn ours(line: usize, text: &str) -> Option<(usize, String)> {
     let name = text.trim_start_matches('"').strip_prefix(OURS)?;
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');

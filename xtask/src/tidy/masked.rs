@@ -50,7 +50,7 @@ impl Masked {
     }
 }
 
-/// Returns the literals, each with the line where it begins.
+/// Literals, each with the line where it begins.
 fn literals(chars: &[char], kinds: &[Kind]) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let (mut line, mut is_inside) = (1, false);
@@ -68,7 +68,7 @@ fn literals(chars: &[char], kinds: &[Kind]) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the kind of each character.
+/// Kind of each character.
 fn kinds(chars: &[char]) -> Vec<Kind> {
     let mut kinds = vec![Kind::Code; chars.len()];
     let mut at = 0;
@@ -80,7 +80,7 @@ fn kinds(chars: &[char]) -> Vec<Kind> {
     kinds
 }
 
-/// Returns the end of the piece that begins at `at`, and its kind.
+/// End of the piece that begins at `at`, and its kind.
 fn next_piece(chars: &[char], at: usize) -> (usize, Kind) {
     let ahead = |n: usize| chars.get(at + n).copied().unwrap_or(' ');
     match (chars[at], ahead(1)) {
@@ -96,8 +96,8 @@ fn next_piece(chars: &[char], at: usize) -> (usize, Kind) {
     }
 }
 
-/// Returns end and kind of a word, or of a literal with a prefix. The prefixes are `r"`, `br#"`,
-/// `b"`, `c"`, `b'`.
+/// End and kind of a word, or of a literal with a prefix. The prefixes are `r"`, `br#"`, `b"`,
+/// `c"`, `b'`.
 fn word(chars: &[char], at: usize) -> (usize, Kind) {
     let rest = &chars[at..];
     let letters = rest
@@ -153,7 +153,7 @@ fn block_comment_end(chars: &[char], at: usize) -> usize {
     chars.len()
 }
 
-/// Returns the end of a string whose content begins at `at`.
+/// End of a string whose content begins at `at`.
 fn string_end(chars: &[char], mut at: usize) -> usize {
     while at < chars.len() {
         match chars[at] {
@@ -174,7 +174,7 @@ fn raw_string_end(chars: &[char], at: usize, hashes: usize) -> usize {
     end.map_or(chars.len(), |start| start + 1 + hashes)
 }
 
-/// Returns the end of a character literal; `None` for a lifetime or a label.
+/// End of a character literal; `None` for a lifetime or a label.
 fn char_end(chars: &[char], quote: usize) -> Option<usize> {
     let first = *chars.get(quote + 1)?;
     if first == '\\' {
@@ -198,8 +198,8 @@ fn test_lines(code: &[String]) -> Vec<bool> {
     marks
 }
 
-/// Returns the last line of the item whose attributes or signature begin at `line`. It has the
-/// closing brace, or the semicolon if the item has no body.
+/// Last line of the item whose attributes or signature begin at `line`. It has the closing brace,
+/// or the semicolon if the item has no body.
 pub fn item_end(code: &[String], line: usize) -> Option<usize> {
     let (mut braces, mut groups) = (0_i32, 0_i32);
     for (number, text) in code.iter().enumerate().skip(line) {

@@ -52,7 +52,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns a finding that fails the check.
+    /// A finding that fails the check.
     fn new(
         (path, line): (&str, usize),
         read: impl Into<String>,
@@ -69,7 +69,7 @@ impl Finding {
         }
     }
 
-    /// Returns the finding as a warning.
+    /// Finding as a warning.
     fn into_warning(mut self) -> Self {
         self.fatal = false;
         self
@@ -143,7 +143,7 @@ fn check(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Returns the links of a page that lead nowhere.
+/// Links of a page that lead nowhere.
 fn dead_links(file: &File) -> Vec<Finding> {
     let links = links::links(&file.path, &file.text).into_iter();
     let dead = links.filter_map(|link| Some((links::fault(&top(), &link)?, link)));

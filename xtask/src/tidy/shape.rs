@@ -85,7 +85,7 @@ fn functions(file: &File, masked: &Masked) -> Vec<Finding> {
     findings
 }
 
-/// Returns the name of the function whose signature begins on this line of code.
+/// Name of the function whose signature begins on this line of code.
 pub fn function_name(code: &str) -> Option<&str> {
     let (before, after) = code.split_once("fn ")?;
     let is_word = before
@@ -98,7 +98,7 @@ pub fn function_name(code: &str) -> Option<&str> {
     (is_word && !name.is_empty()).then_some(name)
 }
 
-/// Returns whether a file belongs to tests, examples or benchmarks of a crate.
+/// Whether a file belongs to tests, examples or benchmarks of a crate.
 pub fn is_test_file(path: &str) -> bool {
     ["/tests/", "/examples/", "/benches/"]
         .iter()

@@ -20,7 +20,7 @@ pub struct File {
 
 #[cfg(test)]
 impl File {
-    /// Returns a file with that path and text.
+    /// A file with that path and text.
     pub fn new(path: &str, text: &str) -> Self {
         Self {
             path: path.into(),
@@ -32,8 +32,8 @@ impl File {
 /// Directories that begin with a dot and belong to the project.
 const DOTTED: [&str; 3] = [".ci", ".cargo", ".github"];
 
-/// Returns every text file below `top`, in order of path. Without those that version control
-/// ignores at the top, and without other dotted directories.
+/// Every text file below `top`, in order of path. Without those that version control ignores at the
+/// top, and without other dotted directories.
 pub fn files(top: &Path) -> io::Result<Vec<File>> {
     let ignored = std::fs::read_to_string(top.join(".gitignore")).unwrap_or_default();
     let mut files = Vec::new();
@@ -122,7 +122,7 @@ pub fn check(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether `path` occurs in `line` as the beginning of a path.
+/// Whether `path` occurs in `line` as the beginning of a path.
 fn begins_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();

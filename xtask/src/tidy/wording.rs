@@ -73,7 +73,7 @@ impl Prose {
         self.text.push_str(line.trim_start());
     }
 
-    /// Returns the number of the line with the octet at `offset`.
+    /// Number of the line with the octet at `offset`.
     fn line(&self, offset: usize) -> usize {
         let after = self.lines.partition_point(|(start, _)| *start <= offset);
         self.lines[after.saturating_sub(1)].1
@@ -158,7 +158,7 @@ impl Exempt {
     }
 }
 
-/// Returns the prose of a file; none if it is out of scope.
+/// Prose of a file; none if it is out of scope.
 fn prose(file: &File) -> Vec<Prose> {
     let path = &*file.path;
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
@@ -174,7 +174,7 @@ fn prose(file: &File) -> Vec<Prose> {
     }
 }
 
-/// Returns comments and literals outside tests.
+/// Comments and literals outside tests.
 fn of_rust(masked: &Masked) -> Vec<Prose> {
     let mut all: Vec<Prose> = Vec::new();
     // Whether the previous line belongs to the last comment, and whether that is in fenced code.
@@ -220,7 +220,7 @@ fn comment(line: &str) -> Option<(Kind, &str)> {
     (!trimmed.is_empty()).then(|| (kind, &trimmed[mark.len()..]))
 }
 
-/// Returns the paragraphs of any other file, without fenced code.
+/// Paragraphs of any other file, without fenced code.
 fn paragraphs(text: &str) -> Vec<Prose> {
     let mut all: Vec<Prose> = vec![Prose::new(Kind::Page)];
     let mut is_fenced = false;

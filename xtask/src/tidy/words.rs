@@ -181,7 +181,7 @@ fn test_names(file: &File, masked: &Masked) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether `words` occurs in `text` with nothing alphanumeric next to it.
+/// Whether `words` occurs in `text` with nothing alphanumeric next to it.
 fn has_words(text: &str, words: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(words).any(|(at, found)| {
@@ -195,7 +195,7 @@ fn has_words(text: &str, words: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the text of each finding, with its line.
+    /// Text of each finding, with its line.
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
         let findings = check(&File::new(path, text), &Masked::new(text));
         findings
