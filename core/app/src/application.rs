@@ -22,6 +22,7 @@ pub enum Role {
 /// and a write may be followed by more to write. `poll_*` functions change nothing. They may be
 /// called for a time in the near future; they then answer from the current state.
 pub trait Application: Debug + Send {
+    /// Number of its sockets.
     fn sockets(&self) -> u32 {
         1
     }

@@ -64,6 +64,7 @@ pub(super) trait Connection {
     fn view(&self) -> io::Result<View>;
     /// All its counters, at a time of the caller's clock.
     fn reading(&self, sampler: &Sampler, at: Instant) -> io::Result<Reading>;
+    /// Its buffer limits.
     fn limits(&self) -> BufferLimits;
 }
 
