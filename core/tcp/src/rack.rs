@@ -114,6 +114,15 @@ impl Rack {
         self.reo_wnd
     }
 
+    /// Notes that what was first sent at `offset` arrived after data below `fack`.
+    #[inline]
+    pub fn note_late_original(&mut self, offset: u64, fack: u64) {
+        if offset < fack {
+            self.reordering_seen = true;
+            self.reordering_extent = self.reordering_extent.max(fack - offset);
+        }
+    }
+
     /// Notes reordering after a spurious retransmission: the segment had only been overtaken. The
     /// RFC's step 3 does not detect that, since the octets were retransmitted.
     pub fn note_reordering(&mut self) {
@@ -132,11 +141,8 @@ impl Rack {
             self.advance(departure, ack.received_at);
         }
         // Step 3: an octet sent once arrived below the highest known one.
-        let lowest = revealed.lowest_original;
-        if let Some(offset) = lowest.filter(|offset| *offset < revealed.fack) {
-            self.reordering_seen = true;
-            let extent = revealed.fack - offset;
-            self.reordering_extent = self.reordering_extent.max(extent);
+        if let Some(offset) = revealed.lowest_original {
+            self.note_late_original(offset, revealed.fack);
         }
         if ack.duplicate_report || self.dsack_round.is_some() {
             self.count_round(ack);
