@@ -292,6 +292,11 @@ fn step<'a>(from: &'a SsSnapshot, to: &'a SsSnapshot) -> (Duration, Times) {
         .iter()
         .map(|socket| (ends(socket), socket))
         .collect();
+    debug_assert_eq!(
+        known.len(),
+        from.sockets.len(),
+        "a run lists each connection once"
+    );
     let both = || {
         let sockets = to.sockets.iter();
         sockets.filter_map(|after| Some((*known.get(&ends(after))?, after)))
