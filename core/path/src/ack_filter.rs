@@ -51,7 +51,7 @@ pub struct PureAck {
 }
 
 impl PureAck {
-    /// Returns whether the ACK is plain: equation (1).
+    /// Whether the ACK is plain: equation (1).
     fn is_plain_after(&self, before: &Self) -> bool {
         let newly_acked = self.ack.wrapping_sub(before.ack);
         self.connection == before.connection
@@ -82,8 +82,8 @@ impl<W: Copy> Slots<W> {
         Self(alloc::vec![None; SLOTS].into())
     }
 
-    /// Returns the slot of a flow. Multiplicative hash: the upper bits of a product with 2^32 over
-    /// the golden ratio.
+    /// Slot of a flow. Multiplicative hash: the upper bits of a product with 2^32 over the golden
+    /// ratio.
     fn of(&mut self, flow: u32) -> &mut Option<Slot<W>> {
         let hash = flow.wrapping_mul(0x9e37_79b9) >> (32 - SLOTS.ilog2());
         &mut self.0[hash as usize]
@@ -106,7 +106,6 @@ impl EveryNth {
         }
     }
 
-    /// Returns whether an ACK of the flow passes.
     pub(crate) fn passes(&mut self, flow: u32, ack: PureAck) -> bool {
         let slot = self.slots.of(flow);
         let before = slot.filter(|slot| ack.is_plain_after(&slot.last));

@@ -80,8 +80,8 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Returns the next parcel that has arrived at the far end by `now`. Parcels come in order of
-    /// arrival. If two arrive at the same instant, the reordered one comes first: it left earlier.
+    /// Next parcel that has arrived at the far end by `now`. Parcels come in order of arrival. If
+    /// two arrive at the same instant, the reordered one comes first: it left earlier.
     #[inline(always)]
     pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Bookkeeping<T>) -> Option<T> {
         loop {
@@ -99,9 +99,9 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Returns when to poll for a delivery again. It is not after the next delivery, and after the
-    /// last call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one
-    /// call before the one at which it is delivered.
+    /// When to poll for a delivery again. It is not after the next delivery, and after the last
+    /// call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one call
+    /// before the one at which it is delivered.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let late_due = self.late_due();
@@ -110,8 +110,8 @@ impl<T: Parcel> Closed<T> {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Returns everything inside, for a [`crate::link`] that continues from here. These are the
-    /// packets in the line and those in their extra delay.
+    /// Everything inside, for a [`crate::link`] that continues from here. These are the packets in
+    /// the line and those in their extra delay.
     pub(crate) fn into_parts(
         mut self,
     ) -> (
@@ -129,42 +129,42 @@ impl<T: Parcel> Closed<T> {
         )
     }
 
-    /// Returns everything inside.
+    /// Everything inside.
     pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
         self.line
             .parcels()
             .chain(self.late.iter().map(|late| &late.parcel))
     }
 
-    /// Returns what is waiting and in service at `now`: what the queue limits count.
+    /// What is waiting and in service at `now`: what the queue limits count.
     pub(crate) fn backlog(&mut self, now: Instant) -> Tally {
         self.line.settle(now, &mut self.serializer);
         self.line.queued()
     }
 
-    /// Returns an upper bound, in wire packets, of [`Closed::backlog`].
+    /// An upper bound, in wire packets, of [`Closed::backlog`].
     #[inline]
     pub(crate) const fn backlog_at_most(&self) -> u64 {
         self.line.queued().packets
     }
 
-    /// Returns whether reordered packets are in their extra delay.
+    /// Whether reordered packets are in their extra delay.
     #[inline]
     pub(crate) fn has_late(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// Returns the sojourns of what has departed, as of the last check of the backlog.
+    /// Sojourns of what has departed, as of the last check of the backlog.
     pub(crate) const fn sojourns(&self) -> &Sojourns {
         self.line.sojourns()
     }
 
-    /// Returns the waiting time before service of a wire packet arriving at `now`.
+    /// Waiting time before service of a wire packet arriving at `now`.
     pub(crate) fn wait(&self, now: Instant) -> Duration {
         self.serializer.free_at().saturating_since(now)
     }
 
-    /// Returns the time from zero to `now` in which the serializer had work.
+    /// Time from zero to `now` in which the serializer had work.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         self.serializer.busy_time(now)
     }
@@ -206,8 +206,8 @@ impl<T: Parcel> Closed<T> {
         self.push(now, run, books);
     }
 
-    /// Returns whether the threshold may mark any of `frames`. It uses an upper bound of the
-    /// backlog. The last frame sees the longest queue.
+    /// Whether the threshold may mark any of `frames`. It uses an upper bound of the backlog. The
+    /// last frame sees the longest queue.
     #[inline]
     fn may_mark(&self, now: Instant, parcel: &T, frames: Frames) -> bool {
         let threshold = self.mark_above;
@@ -237,8 +237,8 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Returns whether the threshold marks a wire packet of `size` that is about to enter. The line
-    /// must be settled.
+    /// Whether the threshold marks a wire packet of `size` that is about to enter. The line must be
+    /// settled.
     fn is_above_threshold(&self, now: Instant, size: u64) -> bool {
         let queued = self.line.queued();
         match self.mark_above {
@@ -249,8 +249,8 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Returns whether all limits certainly allow `more`. It uses an upper bound of the backlog,
-    /// which may have fallen since the line was last settled.
+    /// Whether all limits certainly allow `more`. It uses an upper bound of the backlog, which may
+    /// have fallen since the line was last settled.
     fn has_room_for(&self, more: Tally, books: &Bookkeeping<T>) -> bool {
         let mut after = self.line.queued();
         after.add(more);
@@ -287,8 +287,8 @@ impl<T: Parcel> Closed<T> {
         self.close(now, entrance, pieces.cut(open), books);
     }
 
-    /// Returns the queue's verdict on a wire packet of `size` at `now`. If accepted, it is served.
-    /// The line must be settled.
+    /// Queue's verdict on a wire packet of `size` at `now`. If accepted, it is served. The line
+    /// must be settled.
     fn admit(
         &mut self,
         now: Instant,

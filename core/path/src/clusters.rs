@@ -36,7 +36,7 @@ pub struct ClusterPool {
 }
 
 impl ClusterPool {
-    /// Returns a pool with all clusters free.
+    /// A pool with all clusters free.
     pub const fn new(config: ClustersConfig) -> Self {
         Self {
             config,
@@ -45,7 +45,7 @@ impl ClusterPool {
         }
     }
 
-    /// Returns the clusters that a packet takes, equation (1).
+    /// Clusters that a packet takes, equation (1).
     pub fn of_packet(&self, ip_bytes: u64) -> u32 {
         match ip_bytes < SMALL {
             true => 0,
@@ -53,7 +53,7 @@ impl ClusterPool {
         }
     }
 
-    /// Returns the clusters that `bytes` of a send buffer take.
+    /// Clusters that `bytes` of a send buffer take.
     pub fn of_buffer(&self, bytes: u64) -> u32 {
         let clusters = bytes.div_ceil(u64::from(self.config.size.max(1)));
         u32::try_from(clusters).unwrap_or(u32::MAX)
@@ -78,23 +78,23 @@ impl ClusterPool {
         is_enough
     }
 
-    /// Returns clusters to the pool.
+    /// Clusters to the pool.
     pub fn release(&mut self, clusters: u32) {
         debug_assert!(clusters <= self.used, "more clusters than were taken");
         self.used = self.used.saturating_sub(clusters);
     }
 
-    /// Returns the bytes that can be written into free clusters.
+    /// Bytes that can be written into free clusters.
     pub fn free_bytes(&self) -> u64 {
         u64::from(self.config.count.saturating_sub(self.used)) * u64::from(self.config.size)
     }
 
-    /// Returns the clusters in use.
+    /// Clusters in use.
     pub const fn used(&self) -> u32 {
         self.used
     }
 
-    /// Returns the maximum number of clusters in use so far.
+    /// Maximum number of clusters in use so far.
     pub const fn max_used(&self) -> u32 {
         self.max_used
     }

@@ -157,7 +157,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// Returns whether `now` lies within the period.
+    /// Whether `now` lies within the period.
     pub fn contains(&self, now: Instant) -> bool {
         let since = now.saturating_since(Instant::ZERO);
         self.from <= since && since < self.until
@@ -291,8 +291,8 @@ impl HopConfig {
         }
     }
 
-    /// Returns the rate used to measure its queue. It is the minimum of the rates of a shaper and of
-    /// the queue, and its own or the mean rate of its trace.
+    /// Rate used to measure its queue. It is the minimum of the rates of a shaper and of the queue,
+    /// and its own or the mean rate of its trace.
     pub fn nominal_rate(&self) -> Option<Rate> {
         let own = match &self.rate_source {
             Some(RateSource::Trace(trace)) => Some(Rate::from_bps(trace.mean_bps())),
@@ -303,16 +303,16 @@ impl HopConfig {
         own.into_iter().chain(shaped).chain(by_queue).min()
     }
 
-    /// Returns the maximum number of wire packets inside. Slots of limited size are a rate behind the
-    /// queue, whose limit does not count what waits for them. They therefore have the default limit
-    /// of netem. `None`: unlimited.
+    /// Maximum number of wire packets inside. Slots of limited size are a rate behind the queue,
+    /// whose limit does not count what waits for them. They therefore have the default limit of
+    /// netem. `None`: unlimited.
     pub fn most_inside(&self) -> Option<u64> {
         let limits = |slot: &Slot| slot.packets.is_some() || slot.bytes.is_some();
         let by_slot = self.slot.as_ref().filter(|slot| limits(slot));
         self.hold_limit.or(by_slot.map(|_| SLOT_HOLD_LIMIT))
     }
 
-    /// Returns whether packets never wait before this link: it has no rate of any kind.
+    /// Whether packets never wait before this link: it has no rate of any kind.
     pub fn never_queues(&self) -> bool {
         self.rate.is_none()
             && self.rate_source.is_none()
@@ -322,8 +322,8 @@ impl HopConfig {
             && !self.queue.holds_back()
     }
 
-    /// Returns whether departures are known on arrival. This requires a fixed rate and delay and a
-    /// FIFO queue.
+    /// Whether departures are known on arrival. This requires a fixed rate and delay and a FIFO
+    /// queue.
     pub fn is_closed_form(&self) -> bool {
         self.rate_source.is_none()
             && self.shaper.is_none()

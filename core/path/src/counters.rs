@@ -9,7 +9,7 @@ use crate::event_times::EventTimes;
 use crate::parcel::Frames;
 use crate::tally::Tally;
 
-/// Returns the share of the time from zero to `now` that was `busy`. 0 to 1; for printing only.
+/// Share of the time from zero to `now` that was `busy`. 0 to 1; for printing only.
 pub(crate) fn utilization(busy: Duration, now: Instant) -> f64 {
     if now == Instant::ZERO {
         return 0.0;
@@ -85,8 +85,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Returns whether packets are conserved, in packets and in bytes. That is
-    /// `arrived + duplicated + fragmented == delivered + dropped + inside`.
+    /// Whether packets are conserved, in packets and in bytes. That is `arrived + duplicated +
+    /// fragmented == delivered + dropped + inside`.
     pub fn is_conserved(&self) -> bool {
         let came = self.arrived.plus(self.duplicated).plus(self.fragmented);
         came == self.delivered.plus(self.drops.total()).plus(self.inside)

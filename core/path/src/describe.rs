@@ -32,7 +32,7 @@ pub struct Difference {
 type Described = Vec<(&'static str, Option<String>)>;
 
 impl HopConfig {
-    /// Returns every setting that is not off, with its value.
+    /// Every setting that is not off, with its value.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let all = [
             self.describe_service(),
@@ -45,7 +45,7 @@ impl HopConfig {
             .collect()
     }
 
-    /// Returns rate, delay and queue.
+    /// Rate, delay and queue.
     fn describe_service(&self) -> Described {
         let (schedule, trace) = match &self.rate_source {
             None => (None, None),
@@ -84,7 +84,7 @@ impl HopConfig {
         ])
     }
 
-    /// Returns the settings that drop packets.
+    /// Settings that drop packets.
     fn describe_losses(&self) -> Described {
         let from = self.loss_period.map(|period| period.from);
         let until = self.loss_period.map(|period| period.until);
@@ -110,7 +110,7 @@ impl HopConfig {
         ])
     }
 
-    /// Returns the settings that corrupt, reorder, duplicate, mark or change packets.
+    /// Settings that corrupt, reorder, duplicate, mark or change packets.
     fn describe_others(&self) -> Described {
         let reorder = self.reorder;
         let threshold = self.mark_above.map(|threshold| match threshold {
@@ -137,8 +137,7 @@ impl HopConfig {
         ])
     }
 
-    /// Returns the settings in which `after` differs, in the order of
-    /// [`HopConfig::describe`].
+    /// Settings in which `after` differs, in the order of [`HopConfig::describe`].
     pub fn differences(&self, after: &Self) -> Vec<Difference> {
         let (before, after) = (self.describe(), after.describe());
         let value = |list: &[(&'static str, String)], wanted: &str| {
@@ -156,7 +155,7 @@ impl HopConfig {
             .collect()
     }
 
-    /// Returns discipline, settings, limits and classes, as in `fq_codel, 1000 packets, target 5 ms`.
+    /// Discipline, settings, limits and classes, as in `fq_codel, 1000 packets, target 5 ms`.
     fn queue_text(&self) -> String {
         let mut parts = Vec::new();
         if !self.queue.is_fifo() {
@@ -193,7 +192,7 @@ fn steps<V: Display>(schedule: &Schedule<V>) -> String {
     parts.join(", ")
 }
 
-/// Returns a summary of a trace, which is too long to print.
+/// A summary of a trace, which is too long to print.
 fn mean(trace: &Trace) -> String {
     let mean = gigatcp_units::Rate::from_bps(trace.mean_bps());
     format!("mean {mean}, every {}", trace.period())

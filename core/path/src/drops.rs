@@ -32,23 +32,23 @@ macro_rules! drop_causes {
             /// depend on the index.
             pub const ALL: [Self; Self::COUNT] = [$(Self::$name $(($any))?),+];
 
-            /// Returns its name in JSON, e.g. `queue_full`; tables show it with spaces.
+            /// Its name in JSON, e.g. `queue_full`; tables show it with spaces.
             pub const fn id(self) -> &'static str {
                 match self { $(Self::$name { .. } => $id,)+ }
             }
 
-            /// Returns whether it occurs at hosts, and never at an element of the path.
+            /// Whether it occurs at hosts, and never at an element of the path.
             pub const fn is_at_host(self) -> bool {
                 let place = match self { $(Self::$name { .. } => Place::$place,)+ };
                 matches!(place, Place::Host)
             }
 
-            /// Returns the `gigatcp why` id of the resulting limit of connections.
+            /// `gigatcp why` id of the resulting limit of connections.
             pub const fn limits(self) -> &'static str {
                 match self { $(Self::$name { .. } => $limits,)+ }
             }
 
-            /// Returns its index in [`DropCause::ALL`].
+            /// Its index in [`DropCause::ALL`].
             #[inline]
             pub const fn index(self) -> usize {
                 enum Row { $($name,)+ }
@@ -105,19 +105,18 @@ impl Index<DropCause> for Drops {
 }
 
 impl Drops {
-    /// Returns every cause with its count, including zeros. Causes of hosts are included only if
-    /// not zero.
+    /// Every cause with its count, including zeros. Causes of hosts are included only if not zero.
     pub fn iter(&self) -> impl Iterator<Item = (DropCause, Tally)> {
         let pairs = DropCause::ALL.into_iter().zip(self.0);
         pairs.filter(|(cause, dropped)| !cause.is_at_host() || !dropped.is_zero())
     }
 
-    /// Returns the total of all drops.
+    /// Total of all drops.
     pub fn total(&self) -> Tally {
         self.0.into_iter().fold(Tally::default(), Tally::plus)
     }
 
-    /// Returns the total of the causes for which `is_meant` returns true.
+    /// Total of the causes for which `is_meant` returns true.
     pub fn sum(&self, is_meant: impl Fn(DropCause) -> bool) -> Tally {
         let meant = self.iter().filter(|(cause, _)| is_meant(*cause));
         meant.fold(Tally::default(), |sum, (_, dropped)| sum.plus(dropped))

@@ -32,7 +32,7 @@ pub struct EventSchedule {
 }
 
 impl EventSchedule {
-    /// Returns a schedule without appointments for `elements` elements.
+    /// A schedule without appointments for `elements` elements.
     pub fn new(elements: usize) -> Self {
         let at = Instant::FAR_FUTURE;
         let numbers = 0..elements as u32;
@@ -56,8 +56,7 @@ impl EventSchedule {
         }
     }
 
-    /// Returns the earliest appointment and its element; the far future if there is
-    /// none.
+    /// Earliest appointment and its element; the far future if there is none.
     #[inline]
     pub fn first(&self) -> (Instant, usize) {
         match self.heap.first() {
@@ -66,7 +65,7 @@ impl EventSchedule {
         }
     }
 
-    /// Returns the appointment of `element`; the far future if it has none.
+    /// Appointment of `element`; the far future if it has none.
     #[inline]
     pub fn of(&self, element: usize) -> Instant {
         self.heap[self.place[element] as usize].at
@@ -117,7 +116,7 @@ impl EventSchedule {
         self.assert_invariants(element);
     }
 
-    /// Returns whether `element` has no appointment.
+    /// Whether `element` has no appointment.
     #[inline]
     pub fn is_free(&self, element: usize) -> bool {
         self.of(element) == Instant::FAR_FUTURE

@@ -34,12 +34,12 @@ impl<E: Copy> Times<E> {
         self.left_out += packets - kept as u64;
     }
 
-    /// Returns the first events, in order.
+    /// First events, in order.
     pub fn kept(&self) -> &[E] {
         &self.kept
     }
 
-    /// Returns the number of further events.
+    /// Number of further events.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -85,7 +85,7 @@ enum Form<T> {
 }
 
 impl<T: Parcel> Hop<T> {
-    /// Returns a hop of the run with this `seed`.
+    /// A hop of the run with this `seed`.
     ///
     /// # Errors
     ///
@@ -112,9 +112,9 @@ impl<T: Parcel> Hop<T> {
         })
     }
 
-    /// Returns a hop whose rate and delay may change at any time. Departures are not computed on
-    /// arrival, even if the configuration alone would allow that. Until the first change the
-    /// results equal those of [`Hop::new`], packet by packet, but are computed more slowly.
+    /// A hop whose rate and delay may change at any time. Departures are not computed on arrival,
+    /// even if the configuration alone would allow that. Until the first change the results equal
+    /// those of [`Hop::new`], packet by packet, but are computed more slowly.
     ///
     /// # Errors
     ///
@@ -282,8 +282,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns the next parcel that has arrived at the far end by `now`. Parcels come in order of
-    /// arrival. If two arrive at the same instant, the reordered one comes first: it left earlier.
+    /// Next parcel that has arrived at the far end by `now`. Parcels come in order of arrival. If
+    /// two arrive at the same instant, the reordered one comes first: it left earlier.
     #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<T> {
         match &mut self.form {
@@ -292,27 +292,26 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns the next dropped parcel, in order of the verdicts. Neighboring wire packets of one
-    /// super-packet and one cause may come together. Uncollected parcels stay in memory: poll until
-    /// `None`.
+    /// Next dropped parcel, in order of the verdicts. Neighboring wire packets of one super-packet
+    /// and one cause may come together. Uncollected parcels stay in memory: poll until `None`.
     pub fn poll_dropped(&mut self) -> Option<(T, DropCause)> {
         self.books.dropped.pop_front()
     }
 
-    /// Returns whether [`Hop::poll_dropped`] has a parcel to return.
+    /// Whether [`Hop::poll_dropped`] has a parcel to return.
     #[inline]
     pub(crate) fn has_dropped(&self) -> bool {
         !self.books.dropped.is_empty()
     }
 
-    /// Returns whether departures are known on arrival.
+    /// Whether departures are known on arrival.
     pub(crate) const fn is_closed_form(&self) -> bool {
         matches!(self.form, Form::Closed(_))
     }
 
-    /// Returns when to poll for a delivery again. It is not after the next delivery, and after the
-    /// last call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one
-    /// call before the one at which it is delivered.
+    /// When to poll for a delivery again. It is not after the next delivery, and after the last
+    /// call of [`Hop::poll_delivery`] that returned `None`. A reordered packet requires one call
+    /// before the one at which it is delivered.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.form {
@@ -321,7 +320,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns what is waiting and in service at `now`: what the queue limits count.
+    /// What is waiting and in service at `now`: what the queue limits count.
     pub fn backlog(&mut self, now: Instant) -> Tally {
         match &mut self.form {
             Form::Closed(closed) => closed.backlog(now),
@@ -332,8 +331,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns an upper bound, in wire packets, of [`Hop::backlog`]. It costs nothing, and includes
-    /// what has departed since the last check.
+    /// An upper bound, in wire packets, of [`Hop::backlog`]. It costs nothing, and includes what
+    /// has departed since the last check.
     #[inline]
     pub fn backlog_at_most(&self) -> u64 {
         match &self.form {
@@ -342,7 +341,7 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns whether a new arrival may come out before an earlier one.
+    /// Whether a new arrival may come out before an earlier one.
     #[inline]
     pub fn has_late(&self) -> bool {
         match &self.form {
@@ -351,8 +350,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns the waiting time before service of a wire packet arriving at `now`. If departures
-    /// are not known on arrival, it is an estimate: the waiting time of the last departure.
+    /// Waiting time before service of a wire packet arriving at `now`. If departures are not known
+    /// on arrival, it is an estimate: the waiting time of the last departure.
     pub fn wait(&self, now: Instant) -> Duration {
         match &self.form {
             Form::Closed(closed) => closed.wait(now),
@@ -360,8 +359,8 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns the queueing delays of wire packets that have left the queue by `now`. They are
-    /// measured from arrival at the queue to the beginning of transmission.
+    /// Queueing delays of wire packets that have left the queue by `now`. They are measured from
+    /// arrival at the queue to the beginning of transmission.
     #[must_use]
     pub fn sojourns(&mut self, now: Instant) -> &Sojourns {
         self.backlog(now);
@@ -376,7 +375,7 @@ impl<T: Parcel> Hop<T> {
         &self.books.times
     }
 
-    /// Returns everything inside, in no particular order; dropped packets are not included.
+    /// Everything inside, in no particular order; dropped packets are not included.
     pub fn parcels(&self) -> Box<dyn Iterator<Item = &T> + '_> {
         match &self.form {
             Form::Closed(closed) => Box::new(closed.parcels()),
@@ -384,13 +383,13 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns the counters of wire packets so far.
+    /// Counters of wire packets so far.
     pub fn counters(&self) -> &Counters {
         self.books.counters.assert_invariants();
         &self.books.counters
     }
 
-    /// Returns the time from zero to `now` in which the serializer had work.
+    /// Time from zero to `now` in which the serializer had work.
     pub fn busy_time(&self, now: Instant) -> Duration {
         match &self.form {
             Form::Closed(closed) => closed.busy_time(now),
@@ -398,17 +397,17 @@ impl<T: Parcel> Hop<T> {
         }
     }
 
-    /// Returns the utilization of the serializer from zero to `now`, 0 to 1. For printing only.
+    /// Utilization of the serializer from zero to `now`, 0 to 1. For printing only.
     pub fn utilization(&self, now: Instant) -> f64 {
         counters::utilization(self.busy_time(now), now)
     }
 
-    /// Returns the MTU reported to senders of larger packets. `None`: they are not notified.
+    /// MTU reported to senders of larger packets. `None`: they are not notified.
     pub fn reported_mtu(&self) -> Option<Bytes> {
         self.config.mtu.filter(|_| self.config.notifies_too_big)
     }
 
-    /// Returns the configuration of the hop.
+    /// Configuration of the hop.
     pub const fn config(&self) -> &HopConfig {
         &self.config
     }
@@ -510,7 +509,7 @@ impl<T: Parcel> Hop<T> {
     }
 }
 
-/// Returns whether headers are changed on arrival.
+/// Whether headers are changed on arrival.
 const fn rewrites(config: &HopConfig) -> bool {
     config.ecn_bleach || config.middlebox.is_some()
 }

@@ -60,12 +60,12 @@ impl fmt::Display for Picoseconds {
 }
 
 impl Picoseconds {
-    /// Returns a duration of `ps` picoseconds.
+    /// A duration of `ps` picoseconds.
     pub const fn new(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// Returns the duration as a plain number of picoseconds.
+    /// Duration as a plain number of picoseconds.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
@@ -132,7 +132,7 @@ impl Work {
         picos: [0; WorkKind::ALL.len()],
     };
 
-    /// Returns `span` of work of one kind.
+    /// `span` of work of one kind.
     pub const fn new(kind: WorkKind, span: Duration) -> Self {
         Self::from_picos(kind, span.as_nanos().saturating_mul(PICOS_PER_NANO))
     }
@@ -143,12 +143,12 @@ impl Work {
         work
     }
 
-    /// Returns the part of one kind, rounded up to the nanosecond.
+    /// Part of one kind, rounded up to the nanosecond.
     pub const fn of(&self, kind: WorkKind) -> Duration {
         Duration::from_nanos(self.picos[kind as usize].div_ceil(PICOS_PER_NANO))
     }
 
-    /// Returns the sum of all kinds, rounded up to the nanosecond.
+    /// Sum of all kinds, rounded up to the nanosecond.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.total_picos().div_ceil(PICOS_PER_NANO))
     }
@@ -163,7 +163,7 @@ impl Work {
 impl Add for Work {
     type Output = Work;
 
-    /// Returns the sum by kind, saturating at 213 days.
+    /// Sum by kind, saturating at 213 days.
     fn add(mut self, other: Work) -> Work {
         for (mine, more) in self.picos.iter_mut().zip(other.picos) {
             *mine = mine.saturating_add(more);
@@ -188,12 +188,12 @@ impl Checksum {
     /// Names in plans, in the order of the variants.
     pub const NAMES: [&'static str; 3] = ["card", "apart", "copy"];
 
-    /// Returns its name in plans.
+    /// Its name in plans.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// Returns the variant of that name.
+    /// Variant of that name.
     pub fn find(name: &str) -> Option<Self> {
         [Self::Card, Self::Apart, Self::Copy]
             .into_iter()
@@ -264,7 +264,7 @@ pub struct CpuCosts {
 }
 
 impl CpuCosts {
-    /// Returns every cost with its name in plans, per byte or per piece of work.
+    /// Every cost with its name in plans, per byte or per piece of work.
     pub fn named(&self) -> [(&'static str, Picoseconds); 19] {
         let span = |span: Duration| Picoseconds(span.as_nanos().saturating_mul(PICOS_PER_NANO));
         [
@@ -290,42 +290,42 @@ impl CpuCosts {
         ]
     }
 
-    /// Returns the work of sending one data segment of `wire_packets`.
+    /// Work of sending one data segment of `wire_packets`.
     pub fn data_sent(&self, wire_packets: usize) -> Work {
         let packets = self.per_packet_sent.saturating_mul(wire_packets as u64);
         Work::new(WorkKind::Send, self.per_segment_sent) + Work::new(WorkKind::Send, packets)
     }
 
-    /// Returns the work of receiving one data segment of `wire_packets`.
+    /// Work of receiving one data segment of `wire_packets`.
     pub fn data_received(&self, wire_packets: usize) -> Work {
         let packets = self.per_packet_received.saturating_mul(wire_packets as u64);
         Work::new(WorkKind::Receive, self.per_segment_received)
             + Work::new(WorkKind::Receive, packets)
     }
 
-    /// Returns the work of sending one ACK without data.
+    /// Work of sending one ACK without data.
     pub const fn ack_sent(&self) -> Work {
         Work::new(WorkKind::Send, self.per_ack_sent)
     }
 
-    /// Returns the work of receiving one ACK without data.
+    /// Work of receiving one ACK without data.
     pub const fn ack_received(&self) -> Work {
         Work::new(WorkKind::Receive, self.per_ack_received)
     }
 
-    /// Returns whether the card's interrupts cost CPU time.
+    /// Whether the card's interrupts cost CPU time.
     pub const fn has_interrupts(&self) -> bool {
         !(self.per_interrupt.is_zero()
             && self.per_packet_interrupt.is_zero()
             && self.per_drop.is_zero())
     }
 
-    /// Returns the work of entering the interrupt handler.
+    /// Work of entering the interrupt handler.
     pub const fn interrupted(&self) -> Work {
         Work::new(WorkKind::Interrupt, self.per_interrupt)
     }
 
-    /// Returns the work of taking a frame of `wire_packets` from the network card.
+    /// Work of taking a frame of `wire_packets` from the network card.
     pub fn taken(&self, wire_packets: usize) -> Work {
         let span = self
             .per_packet_interrupt
@@ -333,12 +333,12 @@ impl CpuCosts {
         Work::new(WorkKind::Interrupt, span)
     }
 
-    /// Returns the work of dropping a packet because there is no buffer.
+    /// Work of dropping a packet because there is no buffer.
     pub const fn dropped(&self) -> Work {
         Work::new(WorkKind::Interrupt, self.per_drop)
     }
 
-    /// Returns the work of a read or write of `amount`. It consists of the call, the copy, and the
+    /// Work of a read or write of `amount`. It consists of the call, the copy, and the
     /// application's processing.
     pub fn called(&self, amount: Bytes) -> Work {
         let own = self.per_byte_application.0.saturating_mul(amount.as_u64());
@@ -347,12 +347,12 @@ impl CpuCosts {
             + Work::from_picos(WorkKind::User, own)
     }
 
-    /// Returns the work of accepting a connection.
+    /// Work of accepting a connection.
     pub fn accepted(&self) -> Work {
         Work::new(WorkKind::Call, self.per_call) + Work::new(WorkKind::Call, self.per_accept)
     }
 
-    /// Returns the work of moving `amount` to or from the application.
+    /// Work of moving `amount` to or from the application.
     pub const fn copied(&self, amount: Bytes) -> Work {
         if self.zero_copy {
             let pages = amount.as_u64().div_ceil(PAGE.as_u64());
@@ -365,7 +365,7 @@ impl CpuCosts {
         Work::from_picos(WorkKind::Copy, each.saturating_mul(amount.as_u64()))
     }
 
-    /// Returns the work of checksumming `amount` of data sent or received, with protocol work.
+    /// Work of checksumming `amount` of data sent or received, with protocol work.
     pub const fn checksummed(&self, amount: u64) -> Work {
         let picos = match self.checksum {
             Checksum::Apart => self.per_byte_checksummed.0.saturating_mul(amount),
@@ -374,12 +374,12 @@ impl CpuCosts {
         Work::from_picos(WorkKind::Checksum, picos)
     }
 
-    /// Returns the CPU time spent waiting for DMA of `ip_bytes`.
+    /// CPU time spent waiting for DMA of `ip_bytes`.
     pub const fn dma(&self, ip_bytes: u64) -> Work {
         Work::from_picos(WorkKind::Dma, self.per_byte_dma.0.saturating_mul(ip_bytes))
     }
 
-    /// Returns the work of walking a socket buffer of `queued` bytes, once per wire packet.
+    /// Work of walking a socket buffer of `queued` bytes, once per wire packet.
     pub fn queue_walked(&self, queued: Bytes, wire_packets: usize) -> Work {
         let beyond = queued
             .as_u64()
@@ -389,7 +389,7 @@ impl CpuCosts {
         Work::from_picos(WorkKind::Walk, picos)
     }
 
-    /// Returns the work of walking over `entries` of a list.
+    /// Work of walking over `entries` of a list.
     pub const fn walked(&self, entries: u64) -> Work {
         let span = self.per_entry_walked.saturating_mul(entries);
         Work::new(WorkKind::Walk, span)
@@ -412,7 +412,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Returns a CPU that has never worked.
+    /// A CPU that has never worked.
     pub fn new() -> Self {
         Self::default()
     }
@@ -452,12 +452,12 @@ impl Cpu {
         self.busy_until()
     }
 
-    /// Returns when all accepted work is done; not after `now` when idle.
+    /// When all accepted work is done; not after `now` when idle.
     pub const fn busy_until(&self) -> Instant {
         Instant::from_nanos(self.free_nanos.saturating_add((self.free_picos > 0) as u64))
     }
 
-    /// Returns the time from zero to `now` in which there was work.
+    /// Time from zero to `now` in which there was work.
     pub fn busy_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         let idle_now = now.saturating_since(self.busy_until());
@@ -471,21 +471,21 @@ impl Cpu {
         total.saturating_sub(self.idle).saturating_sub(idle_now)
     }
 
-    /// Returns the time from zero to `now` in which no more work could begin. This is the host's
-    /// work and the time taken by [`Cpu::take_away`] (counted when it begins).
+    /// Time from zero to `now` in which no more work could begin. This is the host's work and the
+    /// time taken by [`Cpu::take_away`] (counted when it begins).
     pub fn occupied_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         (self.busy_time(now) + self.taken).min(total)
     }
 
-    /// Returns the share of the time from zero to `now` with work, 0 to 1. This is the %CPU of
-    /// testers. For printing only.
+    /// Share of the time from zero to `now` with work, 0 to 1. This is the %CPU of testers. For
+    /// printing only.
     pub fn utilization(&self, now: Instant) -> f64 {
         counters::utilization(self.busy_time(now), now)
     }
 
-    /// Returns all work accepted so far, by kind. It exceeds the busy time by accepted work that is
-    /// not yet done.
+    /// All work accepted so far, by kind. It exceeds the busy time by accepted work that is not yet
+    /// done.
     pub const fn accepted(&self) -> &Work {
         &self.accepted
     }

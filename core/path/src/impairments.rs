@@ -27,7 +27,7 @@ pub(crate) struct ImpairmentOutcome {
 }
 
 impl ImpairmentOutcome {
-    /// Returns the part that queue and line use.
+    /// Part that queue and line use.
     pub(crate) const fn entrance(self) -> Entrance {
         Entrance {
             is_reordered: self.is_reordered,
@@ -51,7 +51,7 @@ pub(crate) struct Impairments {
 }
 
 impl Impairments {
-    /// Returns the impairments of a configuration that has been checked.
+    /// Impairments of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let chance =
             |probability, purpose| RandomEvent::new(probability, seed, &config.name, purpose);
@@ -117,12 +117,12 @@ impl Impairments {
         }
     }
 
-    /// Returns whether no impairment is configured.
+    /// Whether no impairment is configured.
     pub(crate) const fn is_clean(&self) -> bool {
         self.is_clean
     }
 
-    /// Returns the outcome of the next wire packet, of `octets` IP bytes, at `now`.
+    /// Outcome of the next wire packet, of `octets` IP bytes, at `now`.
     pub(crate) fn draw(&mut self, now: Instant, octets: u64) -> ImpairmentOutcome {
         if self.is_clean {
             return ImpairmentOutcome::default();
@@ -142,7 +142,7 @@ impl Impairments {
         }
     }
 
-    /// Returns whether a filter drops the parcel, which is neither lost nor policed.
+    /// Whether a filter drops the parcel, which is neither lost nor policed.
     pub(crate) fn takes_ack<T: Parcel>(&mut self, parcel: &T) -> bool {
         let Some(filter) = &mut self.every_nth_ack else {
             return false;

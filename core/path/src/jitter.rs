@@ -72,14 +72,14 @@ impl Delay {
         }
     }
 
-    /// Returns whether each packet may overtake earlier ones.
+    /// Whether each packet may overtake earlier ones.
     pub(crate) fn is_overtaking(&self) -> bool {
         self.jitter
             .as_ref()
             .is_some_and(|(jitter, _)| jitter.overtaking)
     }
 
-    /// Returns the minimum delay of a later packet, unless the schedule falls below it.
+    /// Minimum delay of a later packet, unless the schedule falls below it.
     pub(crate) fn least(&self) -> Duration {
         if self.changes.is_some() {
             return Duration::ZERO;
@@ -90,8 +90,8 @@ impl Delay {
         }
     }
 
-    /// Returns the delay of a wire packet that leaves the serializer at `now`. `now` must not
-    /// precede that of the call before.
+    /// Delay of a wire packet that leaves the serializer at `now`. `now` must not precede that of
+    /// the call before.
     pub(crate) fn of(&mut self, now: Instant) -> Duration {
         while let Some(changes) = &mut self.changes
             && changes.poll_timeout().is_some_and(|at| at <= now)
@@ -182,7 +182,7 @@ fn pareto(u: f64) -> f64 {
     ((1.0 / libm::cbrt(u) - 1.5) * 4.0 / 3.0).min(MAX_Z)
 }
 
-/// Returns the quantile of the normal distribution, within 5e-4 (Abramowitz and Stegun, 26.2.23).
+/// Quantile of the normal distribution, within 5e-4 (Abramowitz and Stegun, 26.2.23).
 fn normal_quantile(q: f64) -> f64 {
     let tail = q.min(1.0 - q).max(1e-12);
     let t = libm::sqrt(-2.0 * libm::log(tail));

@@ -73,17 +73,17 @@ impl<T: Parcel> Line<T> {
         }
     }
 
-    /// Returns what is waiting and in service, as of the last [`Line::settle`].
+    /// What is waiting and in service, as of the last [`Line::settle`].
     pub(crate) const fn queued(&self) -> Tally {
         self.queued
     }
 
-    /// Returns everything inside.
+    /// Everything inside.
     pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
         self.runs.iter().map(|run| &run.parcel)
     }
 
-    /// Returns the sojourns of departed packets, as of the last [`Line::settle`].
+    /// Sojourns of departed packets, as of the last [`Line::settle`].
     pub(crate) const fn sojourns(&self) -> &Sojourns {
         &self.sojourns
     }
@@ -219,7 +219,7 @@ impl<T: Parcel> Line<T> {
         self.cursor.frame = frame;
     }
 
-    /// Returns the time at which the first piece of a run comes out.
+    /// Time at which the first piece of a run comes out.
     #[inline]
     fn due(&self, run: &Run<T>) -> Instant {
         let departure = match self.release {
@@ -232,14 +232,14 @@ impl<T: Parcel> Line<T> {
         departure + self.delay
     }
 
-    /// Returns the due time of the front, and whether it is reordered.
+    /// Due time of the front, and whether it is reordered.
     #[inline]
     pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
         let front = self.runs.front()?;
         Some((self.due(front), front.is_reordered))
     }
 
-    /// Returns the sizes of what comes out at `now`, when the front is due.
+    /// Sizes of what comes out at `now`, when the front is due.
     #[inline]
     pub(crate) fn front_frames(&self, now: Instant, serializer: &mut Serializer) -> Option<Frames> {
         let front = self.runs.front()?;
@@ -256,9 +256,9 @@ impl<T: Parcel> Line<T> {
         })
     }
 
-    /// Returns how many wire packets of `run` have come to the far end by `now`. The number is at
-    /// least one and less than all. A separate function, so that the callers' common path is small
-    /// enough to be inlined.
+    /// How many wire packets of `run` have come to the far end by `now`. The number is at least one
+    /// and less than all. A separate function, so that the callers' common path is small enough to
+    /// be inlined.
     #[inline(never)]
     fn arrived(&self, run: &Run<T>, now: Instant, serializer: &mut Serializer) -> usize {
         let mut served = run.first_served;
@@ -317,7 +317,7 @@ pub(crate) struct Served<T> {
 }
 
 impl<T: Parcel> Line<T> {
-    /// Returns everything inside as single wire packets.
+    /// Everything inside as single wire packets.
     pub(crate) fn into_wire_packets(self, serializer: &mut Serializer) -> Vec<Served<T>> {
         let mut all = Vec::new();
         for run in self.runs {
@@ -370,8 +370,8 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    /// Returns a line after a link of one byte per nanosecond. It holds three runs of three wire
-    /// packets of 10 bytes.
+    /// A line after a link of one byte per nanosecond. It holds three runs of three wire packets of
+    /// 10 bytes.
     fn filled(release: Release) -> (Line<Numbered>, Serializer) {
         let config = HopConfig {
             rate: Some(Rate::from_bps(8_000_000_000)),

@@ -151,12 +151,12 @@ pub(crate) struct Link<T> {
     busy: Duration,
 }
 
-/// Returns the ACK filter of its queue, if it has one.
+/// ACK filter of its queue, if it has one.
 fn replacing(config: &HopConfig) -> Option<Replacing> {
     (config.ack_filter == Some(AckFilter::Queue)).then(Replacing::new)
 }
 
-/// Returns the queue of a hop, starting at `start`.
+/// Queue of a hop, starting at `start`.
 fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline> {
     (config.queue.discipline.build)(queue::Build {
         settings: &config.queue.settings,
@@ -171,7 +171,7 @@ fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline
 }
 
 impl<T: Parcel> Link<T> {
-    /// Returns a link of a configuration that has been checked.
+    /// A link of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let mut queue = queue_of(config, seed, Instant::ZERO);
         Self {
@@ -207,7 +207,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Returns the properties of the link that the queue may use.
+    /// Properties of the link that the queue may use.
     fn view(&self) -> queue::Link {
         queue::Link {
             in_service: self.in_service,
@@ -215,12 +215,12 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Returns what is waiting and in service, as of the last update.
+    /// What is waiting and in service, as of the last update.
     pub(crate) fn backlog(&self) -> Tally {
         self.queue.backlog().plus(self.in_service)
     }
 
-    /// Returns everything inside.
+    /// Everything inside.
     pub(crate) fn parcels(&self) -> impl Iterator<Item = &T> {
         let held = self.held.iter().flatten().map(|held| &held.parcel);
         let gathering = self.gathering.iter().map(|gathering| &gathering.piece);
@@ -231,7 +231,7 @@ impl<T: Parcel> Link<T> {
             .chain(departed.map(|departed| &departed.parcel))
     }
 
-    /// Returns the time of the next possible delivery: never later than the actual one.
+    /// Time of the next possible delivery: never later than the actual one.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let ordered = self.line.front().map(|first| first.due);
         let unordered = self.unordered.peek().map(|first| first.0.due);
@@ -244,7 +244,7 @@ impl<T: Parcel> Link<T> {
         [ordered, unordered, next].into_iter().flatten().min()
     }
 
-    /// Returns whether a delivery may precede the parcel at the end of the line.
+    /// Whether a delivery may precede the parcel at the end of the line.
     pub(crate) fn is_unordered(&self) -> bool {
         !self.unordered.is_empty() || self.delay.is_overtaking() || self.reorders
     }
@@ -254,7 +254,7 @@ impl<T: Parcel> Link<T> {
         self.service.is_busy() || self.queue.poll_release().is_some()
     }
 
-    /// Returns the time from zero to `now` in which there was something to serve.
+    /// Time from zero to `now` in which there was something to serve.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         if self.has_work() {
             self.busy + now.saturating_since(self.at)
@@ -263,12 +263,12 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Returns the sojourns of packets that have left the serializer.
+    /// Sojourns of packets that have left the serializer.
     pub(crate) const fn sojourns(&self) -> &Sojourns {
         &self.sojourns
     }
 
-    /// Returns the waiting time of the last departure; zero if the link is empty.
+    /// Waiting time of the last departure; zero if the link is empty.
     pub(crate) fn wait(&self) -> Duration {
         if self.has_work() {
             self.last_wait
@@ -294,7 +294,7 @@ impl<T: Parcel> Link<T> {
         self.delay.set_mean(delay);
     }
 
-    /// Returns hosts and DSCP of a parcel, if the queue reads them.
+    /// Hosts and DSCP of a parcel, if the queue reads them.
     fn class_of(&self, parcel: &T) -> ([u16; 2], u8) {
         if self.classifies {
             (parcel.hosts(), parcel.dscp())
@@ -410,7 +410,7 @@ impl<T: Parcel> Link<T> {
         None
     }
 
-    /// Returns whether a packet is marked that arrives at this backlog.
+    /// Whether a packet is marked that arrives at this backlog.
     fn is_above_threshold(&self, arriving: Tally) -> bool {
         let inside = self.backlog().plus(arriving);
         match self.mark_above {
@@ -690,7 +690,7 @@ impl<T: Parcel> Link<T> {
         }
     }
 
-    /// Returns the next parcel at the far end by `now`.
+    /// Next parcel at the far end by `now`.
     pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Bookkeeping<T>) -> Option<T> {
         self.advance(now, books);
         let ordered = self.line.front();
@@ -714,8 +714,8 @@ impl<T: Parcel> Link<T> {
 }
 
 impl<T: Parcel> Piece<T> {
-    /// Returns whether both may be delivered as one. Then `next` was the next wire packet of the
-    /// parcel and had the same outcome.
+    /// Whether both may be delivered as one. Then `next` was the next wire packet of the parcel and
+    /// had the same outcome.
     fn is_before(&self, next: &Self) -> bool {
         T::JOINS
             && self.arrival == next.arrival

@@ -59,9 +59,9 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// Returns Gilbert's simple chain with this loss probability and mean burst length. In its bad
-    /// state all packets are lost, in its good state none. `None` if there is no such chain: bursts
-    /// are of one packet or more, and the good state must be left with a probability of at most 1.
+    /// Gilbert's simple chain with this loss probability and mean burst length. In its bad state
+    /// all packets are lost, in its good state none. `None` if there is no such chain: bursts are
+    /// of one packet or more, and the good state must be left with a probability of at most 1.
     pub fn of_bursts(loss: Probability, mean_burst: f64) -> Option<Self> {
         let loss = loss.as_f64();
         if !(mean_burst >= 1.0 && loss < 1.0) {
@@ -75,7 +75,7 @@ impl GilbertElliott {
         })
     }
 
-    /// Returns the long-run loss probability: equation (1).
+    /// Long-run loss probability: equation (1).
     pub fn mean_loss(&self) -> f64 {
         let (p, r) = (self.to_bad.as_f64(), self.to_good.as_f64());
         if p + r == 0.0 {
@@ -112,7 +112,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Returns a chain whose four random streams have the purposes `purpose(0)` to `purpose(3)`.
+    /// A chain whose four random streams have the purposes `purpose(0)` to `purpose(3)`.
     fn new(
         model: &GilbertElliott,
         seed: u64,
@@ -157,7 +157,7 @@ enum LossModelState {
 }
 
 impl LossModelState {
-    /// Returns whether the next wire packet is selected.
+    /// Whether the next wire packet is selected.
     fn is_selected(&mut self) -> bool {
         match self {
             Self::Bernoulli(chance) => chance.occurs(),
@@ -193,7 +193,7 @@ pub(crate) enum LossEffect {
 }
 
 impl LossEffect {
-    /// Returns the random stream of the n-th Bernoulli model.
+    /// Random stream of the n-th Bernoulli model.
     const fn bernoulli(self, n: u64) -> Purpose {
         match self {
             Self::Loss => Purpose::Loss(n),
@@ -201,7 +201,7 @@ impl LossEffect {
         }
     }
 
-    /// Returns the random stream of one of the probabilities of the n-th chain.
+    /// Random stream of one of the probabilities of the n-th chain.
     const fn chain(self, n: u64, part: u64) -> Purpose {
         match self {
             Self::Loss => Purpose::Burst(4 * n + part),
@@ -217,7 +217,7 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Returns the models as configured; they must have passed [`LossModel::check`].
+    /// Models as configured; they must have passed [`LossModel::check`].
     pub(crate) fn new(models: &[LossModel], effect: LossEffect, seed: u64, name: &str) -> Self {
         let (mut bernoullis, mut chains) = (0, 0);
         let models = models.iter().map(|model| match model {
@@ -250,7 +250,7 @@ impl Losses {
         self.models.is_empty()
     }
 
-    /// Returns the first model that selects the next wire packet, if any.
+    /// First model that selects the next wire packet, if any.
     pub(crate) fn select(&mut self) -> Option<usize> {
         let mut taken_by = None;
         for (index, model) in self.models.iter_mut().enumerate() {

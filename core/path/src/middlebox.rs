@@ -49,7 +49,7 @@ pub enum WindowScale {
 }
 
 impl WindowScale {
-    /// Returns the resulting shift; `None` if the option is removed.
+    /// Resulting shift; `None` if the option is removed.
     pub fn of(self, shift: u8) -> Option<u8> {
         match self {
             Self::Pass => Some(shift),

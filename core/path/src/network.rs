@@ -100,7 +100,7 @@ impl<T> Uncollected<T> {
         result
     }
 
-    /// Returns whether parcels wait to be collected or answered.
+    /// Whether parcels wait to be collected or answered.
     #[inline]
     fn is_behind(&self) -> bool {
         self.count > 0 && self.arrived.len() + self.unanswered.len() > 0
@@ -141,7 +141,7 @@ pub struct Network<T> {
 }
 
 impl<T: Routed> Network<T> {
-    /// Returns a network of the run with this `seed`.
+    /// A network of the run with this `seed`.
     ///
     /// # Errors
     /// The first invalid setting, see [`NetworkConfig::check`].
@@ -206,8 +206,8 @@ impl<T: Routed> Network<T> {
         self.enter(now, link, parcel);
     }
 
-    /// Returns the next parcel that has reached the end of its route by `now`. Parcels of one route
-    /// come in the order in which they were due.
+    /// Next parcel that has reached the end of its route by `now`. Parcels of one route come in the
+    /// order in which they were due.
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery<T>> {
         while self.due() <= now.min(LAST) {
             if let Some(parcel) = self.act(now) {
@@ -240,7 +240,7 @@ impl<T: Routed> Network<T> {
         self.serve(at, link, now)
     }
 
-    /// Returns the next dropped parcel; poll until `None`.
+    /// Next dropped parcel; poll until `None`.
     pub fn poll_dropped(&mut self) -> Option<Dropped<T>> {
         if let Some(dropped) = self.poll_known_dropped() {
             return Some(dropped);
@@ -255,8 +255,8 @@ impl<T: Routed> Network<T> {
         })
     }
 
-    /// Returns the next dropped parcel that is already known. Drops by a queue on its own become
-    /// known at the next arrival there.
+    /// Next dropped parcel that is already known. Drops by a queue on its own become known at the
+    /// next arrival there.
     #[inline]
     pub fn poll_known_dropped(&mut self) -> Option<Dropped<T>> {
         if self.uncollected.count == 0 {
@@ -268,7 +268,7 @@ impl<T: Routed> Network<T> {
         dropped.or_else(|| self.answer_next())
     }
 
-    /// Returns whether a `poll` function has output that was not scheduled. These are
+    /// Whether a `poll` function has output that was not scheduled. These are
     /// [`Network::poll_known_dropped`], [`Network::poll_passed`] and, for parcels that arrived
     /// without having been due, [`Network::poll_delivery`].
     #[inline]
@@ -276,7 +276,7 @@ impl<T: Routed> Network<T> {
         self.uncollected.count > 0
     }
 
-    /// Returns the next parcel passed from link to link, if these are watched.
+    /// Next parcel passed from link to link, if these are watched.
     pub fn poll_passed(&mut self) -> Option<Delivery<T>> {
         self.uncollected
             .update(|uncollected| uncollected.passed.pop_front())
@@ -287,14 +287,14 @@ impl<T: Routed> Network<T> {
         self.is_watched = true;
     }
 
-    /// Returns the time of the next event; `None` if there is none.
+    /// Time of the next event; `None` if there is none.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = self.due();
         (due != Instant::FAR_FUTURE).then_some(due)
     }
 
-    /// Returns the time of the next event; the far future if there is none.
+    /// Time of the next event; the far future if there is none.
     #[inline]
     pub fn due(&self) -> Instant {
         if self.uncollected.is_behind() {
@@ -350,45 +350,45 @@ impl<T: Routed> Network<T> {
         result
     }
 
-    /// Returns the backlog of a link at `now`, and the sojourns of departed packets. The query has
-    /// no effect on the state that other functions report.
+    /// Backlog of a link at `now`, and the sojourns of departed packets. The query has no effect on
+    /// the state that other functions report.
     pub fn queue_at(&mut self, now: Instant, link: usize) -> (Tally, &Sojourns) {
         let hop = &mut self.links[link];
         (hop.backlog(now), hop.sojourns(now))
     }
 
-    /// Returns the links, by their number.
+    /// Links, by their number.
     pub fn links(&self) -> &[Hop<T>] {
         &self.links
     }
 
-    /// Returns the shared media, in order.
+    /// Shared media, in order.
     pub fn media(&self) -> &[SharedMedium<T>] {
         self.media.as_slice()
     }
 
-    /// Returns the links, by their number, and the media.
+    /// Links, by their number, and the media.
     pub fn into_elements(self) -> (Vec<Hop<T>>, Vec<SharedMedium<T>>) {
         (self.links, self.media.into_vec())
     }
 
-    /// Returns the routes, by their number.
+    /// Routes, by their number.
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// Returns the maximum backlog of each link so far, in wire packets.
+    /// Maximum backlog of each link so far, in wire packets.
     pub fn max_backlog(&self) -> &[u64] {
         &self.max_backlog
     }
 
-    /// Returns the answers to senders that entered each link or station.
+    /// Answers to senders that entered each link or station.
     pub fn answers(&self) -> &[Tally] {
         &self.answers
     }
 
-    /// Returns the sum of the counters of all elements. Answers count as arrived; parcels passed
-    /// from link to link count neither as delivered nor as arrived.
+    /// Sum of the counters of all elements. Answers count as arrived; parcels passed from link to
+    /// link count neither as delivered nor as arrived.
     pub fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         for link in &self.links {
@@ -404,8 +404,8 @@ impl<T: Routed> Network<T> {
         sum
     }
 
-    /// Returns the MTU that a link or medium reports to senders of larger packets. `link` is
-    /// numbered as in [`Dropped::link`]. `None`: it reports nothing.
+    /// MTU that a link or medium reports to senders of larger packets. `link` is numbered as in
+    /// [`Dropped::link`]. `None`: it reports nothing.
     pub fn reported_mtu(&self, link: usize) -> Option<Bytes> {
         match self.links.get(link) {
             Some(hop) => hop.reported_mtu(),
@@ -418,7 +418,7 @@ impl<T: Routed> Network<T> {
         self.ways.link(parcel.route(), parcel.stage())
     }
 
-    /// Returns the time of the next event other than the collection of a parcel.
+    /// Time of the next event other than the collection of a parcel.
     fn due_inside(&self) -> Instant {
         let unanswered = self.uncollected.unanswered.front();
         unanswered.map_or_else(|| self.first.0, |(at, _)| *at)
@@ -496,8 +496,8 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Returns the time up to which a link due at `at` may be polled together. This is `now`, but
-    /// not after something may reach the link.
+    /// Time up to which a link due at `at` may be polled together. This is `now`, but not after
+    /// something may reach the link.
     #[inline(never)]
     fn until(&self, at: Instant, link: usize, now: Instant) -> Instant {
         let Some(Some(upstream)) = self.upstream.get(link) else {
@@ -628,7 +628,7 @@ impl<T: Routed> Network<T> {
     }
 }
 
-/// Returns whether the time at which output is collected has no effect inside the link.
+/// Whether the time at which output is collected has no effect inside the link.
 fn is_indifferent(link: &HopConfig) -> bool {
     matches!(link.release, Release::Within(_))
         && link.reorder.is_none()

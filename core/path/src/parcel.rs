@@ -12,18 +12,18 @@ use crate::{Middlebox, Request, Tally};
 /// The wire packets of one parcel are of equal size, except that the last may be shorter, as a
 /// stack segments contiguous data.
 pub trait Parcel: Clone {
-    /// Returns the number of wire packets inside: 1 or more.
+    /// Number of wire packets inside: 1 or more.
     fn wire_packets(&self) -> usize;
 
-    /// Returns the IP bytes (headers included) of all wire packets together.
+    /// IP bytes (headers included) of all wire packets together.
     fn ip_bytes(&self) -> u64;
 
-    /// Returns the IP bytes of the first wire packet.
+    /// IP bytes of the first wire packet.
     fn leading_ip_bytes(&self) -> u64;
 
-    /// Returns wire packets, IP bytes and IP bytes of the first wire packet. For parcels that can
-    /// compute [`Parcel::wire_packets`], [`Parcel::ip_bytes`] and [`Parcel::leading_ip_bytes`]
-    /// together at less cost.
+    /// Wire packets, IP bytes and IP bytes of the first wire packet. For parcels that can compute
+    /// [`Parcel::wire_packets`], [`Parcel::ip_bytes`] and [`Parcel::leading_ip_bytes`] together at
+    /// less cost.
     #[inline]
     fn sizes(&self) -> (usize, u64, u64) {
         let (count, total) = (self.wire_packets(), self.ip_bytes());
@@ -50,30 +50,30 @@ pub trait Parcel: Clone {
         false
     }
 
-    /// Returns whether [`Parcel::try_mark`] would succeed.
+    /// Whether [`Parcel::try_mark`] would succeed.
     fn is_markable(&self) -> bool {
         false
     }
 
-    /// Returns whether the ECN field is ECT(1) or CE. This is the L4S identifier (RFC 9331 section
+    /// Whether the ECN field is ECT(1) or CE. This is the L4S identifier (RFC 9331 section
     /// 5.1).
     fn is_l4s(&self) -> bool {
         false
     }
 
-    /// Returns the number of the flow. It is the same for all packets of one five-tuple and
-    /// direction. By default all belong to one flow.
+    /// Number of the flow. It is the same for all packets of one five-tuple and direction. By
+    /// default all belong to one flow.
     fn flow(&self) -> u32 {
         0
     }
 
-    /// Returns numbers of source and destination. Numbers of different hosts may be equal. By
-    /// default all packets are between the same two hosts.
+    /// Numbers of source and destination. Numbers of different hosts may be equal. By default all
+    /// packets are between the same two hosts.
     fn hosts(&self) -> [u16; 2] {
         [0, 0]
     }
 
-    /// Returns the DSCP (RFC 2474).
+    /// DSCP (RFC 2474).
     fn dscp(&self) -> u8 {
         0
     }
@@ -91,8 +91,8 @@ pub trait Parcel: Clone {
         false
     }
 
-    /// Returns the fields that an ACK filter uses; `None` without a pure ACK. Only called on links
-    /// with an ACK filter, for parcels of one wire packet.
+    /// Fields that an ACK filter uses; `None` without a pure ACK. Only called on links with an ACK
+    /// filter, for parcels of one wire packet.
     fn pure_ack(&self) -> Option<PureAck> {
         None
     }
@@ -105,7 +105,7 @@ pub trait Parcel: Clone {
         false
     }
 
-    /// Returns the request to routers that each wire packet carries; default: none.
+    /// Request to routers that each wire packet carries; default: none.
     fn request(&self) -> Option<Request> {
         None
     }
@@ -159,7 +159,7 @@ impl Frames {
         self.count
     }
 
-    /// Returns the IP bytes of wire packet `index`.
+    /// IP bytes of wire packet `index`.
     pub(crate) const fn size(&self, index: usize) -> u64 {
         if index + 1 < self.count {
             self.each
@@ -168,7 +168,7 @@ impl Frames {
         }
     }
 
-    /// Returns the IP bytes of the largest wire packet.
+    /// IP bytes of the largest wire packet.
     pub(crate) const fn largest(&self) -> u64 {
         let last = self.size(self.count - 1);
         if self.count > 1 && self.each > last {
@@ -178,7 +178,7 @@ impl Frames {
         }
     }
 
-    /// Returns the wire packets without the first `n`; at least one must be left.
+    /// Wire packets without the first `n`; at least one must be left.
     pub(crate) const fn without_front(self, n: usize) -> Self {
         debug_assert!(n < self.count, "at least one wire packet is left");
         debug_assert!(
@@ -192,7 +192,7 @@ impl Frames {
         }
     }
 
-    /// Returns the first `n` wire packets, fewer than all.
+    /// First `n` wire packets, fewer than all.
     pub(crate) const fn front(self, n: usize) -> Self {
         Self {
             count: n,
@@ -224,8 +224,8 @@ impl<T: Parcel> Pieces<T> {
         }
     }
 
-    /// Returns the next `n` wire packets; `None` when `n` is zero or none is left. The last piece
-    /// is moved, never split or copied.
+    /// Next `n` wire packets; `None` when `n` is zero or none is left. The last piece is moved,
+    /// never split or copied.
     pub(crate) fn take(&mut self, n: usize) -> Option<(T, Frames)> {
         if n == 0 {
             return None;

@@ -34,7 +34,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Returns a full bucket.
+    /// A full bucket.
     pub(crate) fn new(rate: Rate, burst: Bytes) -> Self {
         let most = cost_of(burst.as_u64());
         Self {

@@ -33,7 +33,7 @@ impl<T: Parcel> Media<T> {
         })
     }
 
-    /// Returns the time of the next event of a medium; the far future if none.
+    /// Time of the next event of a medium; the far future if none.
     pub(super) fn due(&self, medium: usize) -> Instant {
         let due = self.media[medium].poll_timeout();
         due.unwrap_or(Instant::FAR_FUTURE)
@@ -49,21 +49,21 @@ impl<T> Media<T> {
         self.media
     }
 
-    /// Returns the number of stations of all media.
+    /// Number of stations of all media.
     pub(super) fn stations(&self) -> usize {
         self.stations.len()
     }
 }
 
 impl<T: Routed> Network<T> {
-    /// Returns the medium whose station has this number in routes. `None`: it is a link.
+    /// Medium whose station has this number in routes. `None`: it is a link.
     pub fn medium_of(&self, link: usize) -> Option<usize> {
         let station = link.checked_sub(self.links.len())?;
         Some(self.media.stations.get(station)?.0)
     }
 
-    /// Returns the time from zero to `now` in which a link or medium was busy. A medium is given by
-    /// one of its stations.
+    /// Time from zero to `now` in which a link or medium was busy. A medium is given by one of its
+    /// stations.
     pub fn busy_time(&self, link: usize, now: Instant) -> Duration {
         match self.medium_of(link) {
             Some(medium) => self.media.media[medium].busy_time(),
@@ -71,14 +71,14 @@ impl<T: Routed> Network<T> {
         }
     }
 
-    /// Returns the waiting time at a link of a packet that arrives at `now`. Zero for a station:
-    /// its wait depends on later transmissions of others.
+    /// Waiting time at a link of a packet that arrives at `now`. Zero for a station: its wait
+    /// depends on later transmissions of others.
     pub fn wait(&self, link: usize, now: Instant) -> Duration {
         let link = self.links.get(link);
         link.map_or(Duration::ZERO, |hop| hop.wait(now))
     }
 
-    /// Returns whether any parcel is inside.
+    /// Whether any parcel is inside.
     pub fn is_occupied(&self) -> bool {
         let links = self.links.iter().map(Hop::counters);
         let media = self.media.media.iter().map(SharedMedium::counters);

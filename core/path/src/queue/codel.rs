@@ -226,7 +226,7 @@ impl Control {
         );
     }
 
-    /// Returns the time to the next drop, equation (1).
+    /// Time to the next drop, equation (1).
     fn gap(&self, law: &Law) -> Duration {
         debug_assert!(
             self.count > 0 && self.count >= self.last_count,
@@ -405,9 +405,9 @@ mod tests {
         assert_eq!(trial.dropped_parcels(), []);
     }
 
-    /// Returns the second gap between drops of the second state. The first state has 600 packets
-    /// with drops at 105, 205, 275.7, 333.4, ... ms. After an empty queue for `pause`, another
-    /// standing queue follows.
+    /// Second gap between drops of the second state. The first state has 600 packets with drops at
+    /// 105, 205, 275.7, 333.4, ... ms. After an empty queue for `pause`, another standing queue
+    /// follows.
     fn second_gap_after(pause: f64) -> f64 {
         let mut trial = Trial::new("codel", &[], packets(u64::MAX));
         trial.arrive_many(0.0, 600);

@@ -136,12 +136,12 @@ impl Controller {
         self.base * self.base
     }
 
-    /// Returns whether p_C is so large that C packets are dropped even if ECN-capable.
+    /// Whether p_C is so large that C packets are dropped even if ECN-capable.
     fn is_classic_overloaded(&self) -> bool {
         self.classic() >= 1.0 / (self.coupling * self.coupling)
     }
 
-    /// Returns whether an empty queue leaves it unchanged.
+    /// Whether an empty queue leaves it unchanged.
     fn is_at_rest(&self) -> bool {
         self.base == 0.0 && self.old == 0.0
     }
@@ -156,7 +156,7 @@ struct Class {
 }
 
 impl Class {
-    /// Returns whether a signal is due with this packet (`recur` of the RFC).
+    /// Whether a signal is due with this packet (`recur` of the RFC).
     fn recurs(&mut self, probability: f64) -> bool {
         debug_assert!(
             (0.0..=1.0).contains(&probability) && (0.0..=1.0).contains(&self.due),
@@ -226,7 +226,7 @@ impl DualPi2 {
         }
     }
 
-    /// Returns whether the limit allows this backlog.
+    /// Whether the limit allows this backlog.
     fn admits(&mut self, link: &Link, inside: Tally) -> bool {
         if self.limits != Limits::default() {
             return self.limits.admit(inside);
@@ -268,7 +268,7 @@ impl DualPi2 {
         Some((ticket, is_low))
     }
 
-    /// Returns the L queue's own probability for a packet with this sojourn time.
+    /// L queue's own probability for a packet with this sojourn time.
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low.waiting.is_empty() || sojourn < self.ramp_min {
             return 0.0;

@@ -123,7 +123,7 @@ impl FqCoDel {
         }
     }
 
-    /// Returns the queue of a flow: its hash, scaled to the number of queues.
+    /// Queue of a flow: its hash, scaled to the number of queues.
     fn index(&self, flow: u32) -> usize {
         let hash = mix(self.perturbation ^ u64::from(flow));
         ((u128::from(hash) * self.flows.len() as u128) >> 64) as usize
@@ -145,7 +145,7 @@ impl FqCoDel {
         }
     }
 
-    /// Returns the queue to be served, by equation (1); it stays first in its list.
+    /// Queue to be served, by equation (1); it stays first in its list.
     fn turn(&mut self) -> Option<usize> {
         loop {
             let is_new = !self.new.is_empty();

@@ -614,7 +614,6 @@ impl Htb {
     }
 }
 
-/// The priorities of a mask.
 fn priorities(mask: u8) -> impl Iterator<Item = usize> {
     (0..PRIORITIES).filter(move |prio| mask >> prio & 1 == 1)
 }

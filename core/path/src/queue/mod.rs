@@ -91,7 +91,7 @@ impl Ticket {
         self.is_marked || self.is_l4s
     }
 
-    /// Returns its contribution to a backlog.
+    /// Its contribution to a backlog.
     pub fn tally(&self) -> Tally {
         Tally::new(1, u64::from(self.octets))
     }
@@ -117,16 +117,15 @@ pub trait Discipline: Debug + Send {
     /// room.
     fn enqueue(&mut self, now: Instant, link: &Link, ticket: Ticket, drops: &mut Drops);
 
-    /// Returns the packet to serve next; the link is free at `now`. `None` if nothing waits (this
-    /// call may have dropped all that waited), or nothing may leave before
-    /// [`Discipline::poll_release`].
+    /// Packet to serve next; the link is free at `now`. `None` if nothing waits (this call may have
+    /// dropped all that waited), or nothing may leave before [`Discipline::poll_release`].
     fn dequeue(&mut self, now: Instant, link: &Link, drops: &mut Drops) -> Option<Ticket>;
 
     /// Moves everything that waits to `out`, without drops, because another queue replaces it. Wire
     /// packets of one parcel stay in order.
     fn drain(&mut self, out: &mut Vec<Ticket>);
 
-    /// Returns what is waiting, without what is in service.
+    /// What is waiting, without what is in service.
     fn backlog(&self) -> Tally;
 
     /// Time of the next [`Discipline::dequeue`] if the last one held packets back; `None`: it held
@@ -135,7 +134,7 @@ pub trait Discipline: Debug + Send {
         None
     }
 
-    /// Returns when [`Discipline::handle_timeout`] is to be called, if at all.
+    /// When [`Discipline::handle_timeout`] is to be called, if at all.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
@@ -143,12 +142,12 @@ pub trait Discipline: Debug + Send {
     /// Processes the timeout. May be called late; missed updates are then made up for.
     fn handle_timeout(&mut self, _now: Instant, _link: &Link) {}
 
-    /// Returns whether it reads hosts and DSCP of packets.
+    /// Whether it reads hosts and DSCP of packets.
     fn classifies(&self) -> bool {
         false
     }
 
-    /// Returns the discipline as a router that answers senders' requests; `None` if it does not.
+    /// Discipline as a router that answers senders' requests; `None` if it does not.
     fn router(&mut self) -> Option<&mut dyn Router> {
         None
     }
@@ -164,7 +163,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns whether a backlog of this size is within the queue limit.
+    /// Whether a backlog of this size is within the queue limit.
     pub fn admit(&self, inside: Tally) -> bool {
         self.packets.is_none_or(|limit| inside.packets <= limit)
             && self.bytes.is_none_or(|limit| inside.bytes <= limit)
@@ -274,7 +273,7 @@ impl QueueConfig {
         htb::total_rate(self)
     }
 
-    /// Returns whether this is the queue whose departures are known on arrival.
+    /// Whether this is the queue whose departures are known on arrival.
     pub fn is_fifo(&self) -> bool {
         self.discipline.name == fifo::ENTRY.name
     }
@@ -295,7 +294,7 @@ pub const REGISTRY: &[Entry] = &[
     xcp::ENTRY,
 ];
 
-/// Returns the discipline of that name.
+/// Discipline of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }

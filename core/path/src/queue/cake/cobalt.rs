@@ -89,7 +89,7 @@ impl Cobalt {
         }
     }
 
-    /// Returns whether nothing is left of earlier congestion.
+    /// Whether nothing is left of earlier congestion.
     pub(super) fn is_at_rest(&self, now: Instant) -> bool {
         self.p == 0 && self.count == 0 && now >= self.next
     }

@@ -36,12 +36,12 @@ impl Default for List {
 }
 
 impl List {
-    /// Returns the first queue.
+    /// First queue.
     pub(super) fn first(&self) -> Option<u16> {
         (self.first != NONE).then_some(self.first)
     }
 
-    /// Returns the queues in order.
+    /// Queues in order.
     pub(super) fn iter<'a>(&self, neighbors: &'a [Neighbors]) -> impl Iterator<Item = u16> + 'a {
         core::iter::successors(self.first(), |number| {
             let after = neighbors[usize::from(*number)].after;

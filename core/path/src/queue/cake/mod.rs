@@ -111,7 +111,7 @@ fn shares(tins: u64) -> Vec<(u64, u32, i64)> {
     }
 }
 
-/// Returns the tin of a DSCP (RFC 4594, RFC 8622).
+/// Tin of a DSCP (RFC 4594, RFC 8622).
 fn tin_of(dscp: u8, tins: usize) -> usize {
     const LE: u8 = 1;
     const TOS2: u8 = 2;
@@ -209,7 +209,7 @@ impl Cake {
         }
     }
 
-    /// Returns the tin to serve; one is active.
+    /// Tin to serve; one is active.
     fn choose(&mut self, now: Instant) -> usize {
         if self.rate.is_none() {
             return self.take_turn();
@@ -230,7 +230,7 @@ impl Cake {
         best.1
     }
 
-    /// Returns the tin to serve by turns: weighted deficit round robin.
+    /// Tin to serve by turns: weighted deficit round robin.
     fn take_turn(&mut self) -> usize {
         loop {
             let tin = &mut self.tins[self.turn];

@@ -125,7 +125,7 @@ impl Tin {
         self.quantum = rate.map_or(max, |rate| (rate.as_bps() / 8 / 4096).clamp(min, max));
     }
 
-    /// Returns whether a flow is in a round.
+    /// Whether a flow is in a round.
     pub(super) fn is_active(&self) -> bool {
         self.active > 0
     }
@@ -159,7 +159,7 @@ impl Tin {
         }
     }
 
-    /// Returns the queue of a packet's flow.
+    /// Queue of a packet's flow.
     fn find(&mut self, ticket: &Ticket) -> u16 {
         let tag = self.hash(0, ticket.flow);
         let (own, set) = places(tag);
@@ -211,8 +211,8 @@ impl Tin {
         self.count_host(number, true);
     }
 
-    /// Returns the credit of a flow per round: the quantum over the bulk flows of its host, rounded
-    /// up or down at random so that nothing is lost on average.
+    /// Credit of a flow per round: the quantum over the bulk flows of its host, rounded up or down
+    /// at random so that nothing is lost on average.
     fn credit_of(&self, number: u16, random: &mut Stream) -> i64 {
         let hosts = self.flows[usize::from(number)].hosts;
         let load = (0..2)
@@ -266,7 +266,7 @@ impl Tin {
         None
     }
 
-    /// Returns the flow whose turn it is. Once per departure a decaying one is looked at.
+    /// Flow whose turn it is. Once per departure a decaying one is looked at.
     fn turn(&mut self, checks_decaying: &mut bool, random: &mut Stream) -> Option<u16> {
         loop {
             let decaying = self.decaying.first().filter(|_| *checks_decaying);
@@ -343,7 +343,7 @@ impl Tin {
         }
     }
 
-    /// Returns the octets of the longest queue, and its number.
+    /// Octets of the longest queue, and its number.
     pub(super) fn longest(&self) -> Option<(u64, u16)> {
         let lists = [&self.new, &self.old];
         let numbers = lists
@@ -375,18 +375,18 @@ impl Tin {
     }
 }
 
-/// Returns a hash's own place and the first of its set.
+/// A hash's own place and the first of its set.
 fn places(tag: u32) -> (usize, usize) {
     let own = tag as usize % QUEUES;
     (own, own - own % WAYS)
 }
 
-/// Returns the places of a set, from the hash's own on.
+/// Places of a set, from the hash's own on.
 fn ways(own: usize, set: usize) -> impl Iterator<Item = usize> + Clone {
     (0..WAYS).map(move |way| set + (own + way) % WAYS)
 }
 
-/// Returns the number of a host: its own, one without bulk flows, or one that it shares.
+/// Number of a host: its own, one without bulk flows, or one that it shares.
 fn find_host(hosts: &mut [Host], tag: u32) -> u16 {
     let (own, set) = places(tag);
     let mut places = ways(own, set);
