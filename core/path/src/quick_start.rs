@@ -27,7 +27,7 @@ const THRESHOLD: u64 = 95;
 /// Largest N of a request (section 3.1).
 const MAX_CODE: u8 = 15;
 
-/// Returns the rate of a request in bit/s (section 3.1): 40 kbit/s · 2^N.
+/// Rate of a request in bit/s (section 3.1): 40 kbit/s · 2^N.
 const fn rate_of(code: u8) -> u64 {
     40_000 << code
 }
@@ -58,7 +58,7 @@ impl QuickStart {
         self.begin += SLOT.saturating_mul(slots);
     }
 
-    /// Returns the code approved for a request of `asked`; `None` if none is.
+    /// Code approved for a request of `asked`; `None` if none is.
     pub(crate) fn approve(&mut self, now: Instant, link: Option<Rate>, asked: u8) -> Option<u8> {
         self.advance(now);
         let asked = asked.min(MAX_CODE);

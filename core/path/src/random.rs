@@ -35,7 +35,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the code that enters the key: kind in the high half, number below.
+    /// Code that enters the key: kind in the high half, number below.
     const fn code(self) -> u64 {
         match self {
             Self::Loss(n) => (1 << 32) | n,
@@ -64,7 +64,7 @@ pub(crate) struct RandomEvent {
 }
 
 impl RandomEvent {
-    /// Returns an event of this `probability`, to a resolution of 2^-63 (1.1e-19).
+    /// An event of this `probability`, to a resolution of 2^-63 (1.1e-19).
     pub(crate) fn new(probability: Probability, seed: u64, name: &str, purpose: Purpose) -> Self {
         const WHOLE: f64 = (1_u64 << 63) as f64;
         Self {
@@ -81,7 +81,6 @@ impl RandomEvent {
     }
 }
 
-/// Returns the stream of a purpose.
 pub(crate) fn stream(seed: u64, name: &str, purpose: Purpose) -> Stream {
     Stream::new(seed, name, purpose.code())
 }

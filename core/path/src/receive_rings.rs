@@ -41,7 +41,7 @@ pub struct RingConfig {
 }
 
 impl RingConfig {
-    /// Returns the frames the host can hold in addition to those posted, equation (1).
+    /// Frames the host can hold in addition to those posted, equation (1).
     pub const fn most_held(&self) -> Option<u32> {
         match self.pool {
             Some(pool) => Some(pool.saturating_sub(self.descriptors)),
@@ -153,7 +153,7 @@ pub struct ReceiveRings {
 }
 
 impl ReceiveRings {
-    /// Returns rings with every descriptor posted and nothing received.
+    /// Rings with every descriptor posted and nothing received.
     pub fn new(config: RingsConfig) -> Self {
         Self {
             small: config.small.map(|(_, ring)| State::new(ring)),
@@ -162,7 +162,7 @@ impl ReceiveRings {
         }
     }
 
-    /// Returns the ring to which frames of that size belong.
+    /// Ring to which frames of that size belong.
     pub fn ring_of(&self, ip_bytes: u64) -> Ring {
         match self.config.small {
             Some((most, _)) if ip_bytes <= most => Ring::Small,
@@ -216,29 +216,29 @@ impl ReceiveRings {
         Ok(Some(ring))
     }
 
-    /// Returns whether a frame of that size would get to the stack now.
+    /// Whether a frame of that size would get to the stack now.
     pub fn takes(mut self, ip_bytes: u64) -> bool {
         self.handle_frame(ip_bytes).is_ok() && self.take_up(ip_bytes).is_ok()
     }
 
-    /// Returns a buffer of that ring from the stack.
+    /// A buffer of that ring from the stack.
     pub fn release(&mut self, ring: Ring) {
         let state = self.state_mut(ring);
         debug_assert!(state.held > 0, "given back twice");
         state.held = state.held.saturating_sub(1);
     }
 
-    /// Returns whether the card has that ring.
+    /// Whether the card has that ring.
     pub fn has(&self, ring: Ring) -> bool {
         self.state(ring).is_some()
     }
 
-    /// Returns the number of buffers of that ring that the stack holds now.
+    /// Number of buffers of that ring that the stack holds now.
     pub fn held(&self, ring: Ring) -> u32 {
         self.state(ring).map_or(0, |state| state.held)
     }
 
-    /// Returns the counters of that ring; zeros if the card does not have it.
+    /// Counters of that ring; zeros if the card does not have it.
     pub fn counters(&self, ring: Ring) -> RingCounters {
         self.state(ring)
             .map_or_else(RingCounters::default, |state| state.counters)

@@ -9,19 +9,19 @@ use crate::{ConfigError, HopConfig, Parcel, SharedMediumConfig};
 
 /// A parcel with a route through a network.
 pub trait Routed: Parcel {
-    /// Returns the number of its route.
+    /// Number of its route.
     fn route(&self) -> usize;
 
-    /// Returns the number of links of its route it has entered.
+    /// Number of links of its route it has entered.
     fn stage(&self) -> usize;
 
     /// Counts one more link as entered.
     fn advance(&mut self);
 
-    /// Returns the notification to its sender that it exceeds the MTU `mtu` of a link. RFC 1191
-    /// section 4, RFC 4443 section 3.2. The answer takes route `back`, of which it counts `stage`
-    /// links as entered. `None` if the sender is not notified: errors cause no errors (RFC 1122
-    /// section 3.2.2).
+    /// Notification to its sender that it exceeds the MTU `mtu` of a link. RFC 1191 section 4, RFC
+    /// 4443 section 3.2. The answer takes route `back`, of which it counts `stage` links as
+    /// entered. `None` if the sender is not notified: errors cause no errors (RFC 1122 section
+    /// 3.2.2).
     fn too_big(&self, mtu: Bytes, back: usize, stage: usize) -> Option<Self>;
 }
 
@@ -36,8 +36,8 @@ pub struct Route {
 }
 
 impl Route {
-    /// Returns routes `first` and `first + 1`: over the links `forward`, and back over `reverse`.
-    /// An error returns over as many links as the packet had crossed, the last of the other route.
+    /// Routes `first` and `first + 1`: over the links `forward`, and back over `reverse`. An error
+    /// returns over as many links as the packet had crossed, the last of the other route.
     pub fn pair(first: usize, forward: Vec<usize>, reverse: Vec<usize>) -> [Self; 2] {
         let (there, back) = (forward.len(), reverse.len());
         let left_out = |links: usize, others: usize| {
@@ -70,7 +70,7 @@ pub struct NetworkConfig {
 }
 
 impl NetworkConfig {
-    /// Returns one path: route 0 over `forward`, route 1 back over `reverse`.
+    /// One path: route 0 over `forward`, route 1 back over `reverse`.
     ///
     /// Links are numbered along the routes; see [`Route::pair`].
     pub fn path(forward: Vec<HopConfig>, reverse: Vec<HopConfig>) -> Self {
@@ -87,7 +87,7 @@ impl NetworkConfig {
         }
     }
 
-    /// Returns the number of the link or station of that name.
+    /// Number of the link or station of that name.
     pub fn find(&self, name: &str) -> Option<usize> {
         let link = self.links.iter().position(|link| link.name == name);
         link.or_else(|| {
@@ -102,7 +102,7 @@ impl NetworkConfig {
         })
     }
 
-    /// Returns the medium of every station, and the station's number there.
+    /// Medium of every station, and the station's number there.
     pub(crate) fn stations(&self) -> impl Iterator<Item = (usize, usize)> {
         let media = self.media.iter().enumerate();
         media.flat_map(|(medium, config)| {
@@ -111,8 +111,7 @@ impl NetworkConfig {
         })
     }
 
-    /// Returns the same network with its links numbered in reverse order. Stations keep their
-    /// numbers.
+    /// Same network with its links numbered in reverse order. Stations keep their numbers.
     #[must_use]
     pub fn last_link_first(mut self) -> Self {
         self.links.reverse();
@@ -152,7 +151,7 @@ impl NetworkConfig {
             && most.is_some_and(|most| left_out.iter().all(|links| *links <= most))
     }
 
-    /// Returns whether `link` is the last of every route that it is on.
+    /// Whether `link` is the last of every route that it is on.
     pub(crate) fn ends_routes(&self, link: usize) -> bool {
         self.routes.iter().all(|route| {
             let place = route.links.iter().position(|other| *other == link);
@@ -160,7 +159,7 @@ impl NetworkConfig {
         })
     }
 
-    /// Returns the element for a link number of a route: links come first, then media.
+    /// Element for a link number of a route: links come first, then media.
     fn element(&self, link: usize) -> usize {
         let count = self.links.len();
         let station = link
@@ -169,7 +168,7 @@ impl NetworkConfig {
         station.map_or(link, |(medium, _)| count + medium)
     }
 
-    /// Returns the elements from which parcels may reach `link`, directly or over others.
+    /// Elements from which parcels may reach `link`, directly or over others.
     pub(crate) fn upstream(&self, link: usize) -> Box<[usize]> {
         let mut found: Vec<usize> = Vec::new();
         let mut open = alloc::vec![link];
@@ -184,7 +183,7 @@ impl NetworkConfig {
         found.into()
     }
 
-    /// Returns the elements that pass parcels to `element`, or answer into it.
+    /// Elements that pass parcels to `element`, or answer into it.
     fn directly_before(&self, element: usize) -> impl Iterator<Item = usize> {
         let is_it = move |link: &usize| self.element(*link) == element;
         self.routes.iter().flat_map(move |route| {
@@ -227,7 +226,7 @@ impl Ways {
         }
     }
 
-    /// Returns the link at index `stage` of a route.
+    /// Link at index `stage` of a route.
     #[inline]
     pub(crate) fn link(&self, route: usize, stage: usize) -> Option<usize> {
         debug_assert!(

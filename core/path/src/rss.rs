@@ -28,7 +28,7 @@ const KEY: [u8; 40] = [
 /// Number of entries of the table from hash to queue.
 const ENTRIES: u32 = 128;
 
-/// Returns the hash of a packet's addresses and ports in packet order, equation (1).
+/// Hash of a packet's addresses and ports in packet order, equation (1).
 ///
 /// # Panics
 /// If the input is longer than 36 bytes, the length for IPv6 with ports.
@@ -47,7 +47,7 @@ pub fn rss_hash(input: &[u8]) -> u32 {
     hash
 }
 
-/// Returns the receive queue of a hash, equation (2).
+/// Receive queue of a hash, equation (2).
 pub const fn rss_queue(hash: u32, queues: u16) -> u16 {
     (hash % ENTRIES % queues as u32) as u16
 }

@@ -17,8 +17,8 @@ pub struct Schedule<V> {
 }
 
 impl<V: Copy> Schedule<V> {
-    /// Returns the changes after `from` and no later than `until`, as time and value. Both bounds
-    /// and the times count from the schedule's start.
+    /// Changes after `from` and no later than `until`, as time and value. Both bounds and the times
+    /// count from the schedule's start.
     pub fn steps_between(
         &self,
         from: Duration,
@@ -76,14 +76,14 @@ impl<V: Copy> Follower<V> {
         }
     }
 
-    /// Returns the time of the next change.
+    /// Time of the next change.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let (after, _) = self.schedule.steps.get(self.next)?;
         Some(Instant::ZERO + (self.began + *after))
     }
 
-    /// Returns the value from now on; the time of the next change must have come.
+    /// Value from now on; the time of the next change must have come.
     pub(crate) fn take(&mut self) -> Option<V> {
         let (_, value) = *self.schedule.steps.get(self.next)?;
         self.next += 1;

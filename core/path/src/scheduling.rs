@@ -49,13 +49,13 @@ impl Default for Scheduling {
 }
 
 impl Scheduling {
-    /// Returns the number of CPUs reserved for applications.
+    /// Number of CPUs reserved for applications.
     pub const fn application_processors(&self) -> u16 {
         self.processors.saturating_sub(self.receive_queues)
     }
 
-    /// Returns the CPU that runs system calls on a socket. `number` is that of the socket, `home`
-    /// the CPU of its receive queue.
+    /// CPU that runs system calls on a socket. `number` is that of the socket, `home` the CPU of
+    /// its receive queue.
     pub const fn caller(&self, number: u32, home: u16) -> u16 {
         match self.application_processors() {
             0 => home,

@@ -25,12 +25,12 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Returns the first instant that is not before this time.
+    /// First instant that is not before this time.
     pub(crate) const fn instant(self) -> Instant {
         Instant::from_nanos(self.nanos.saturating_add((self.parts > 0) as u64))
     }
 
-    /// Returns the time from `now` until this time: nanoseconds, and parts of 1/rate ns.
+    /// Time from `now` until this time: nanoseconds, and parts of 1/rate ns.
     pub(crate) const fn after(self, now: Instant) -> (u64, u64) {
         match self.nanos.checked_sub(now.as_nanos()) {
             Some(nanos) => (nanos, self.parts),
@@ -38,7 +38,7 @@ impl Moment {
         }
     }
 
-    /// Returns the sum of this and `span`, both with `unit` parts in a nanosecond.
+    /// Sum of this and `span`, both with `unit` parts in a nanosecond.
     fn plus(self, span: Self, unit: u64) -> Self {
         debug_assert!(
             self.parts < unit && span.parts < unit,
@@ -57,7 +57,7 @@ impl Moment {
         }
     }
 
-    /// Returns `n` times this duration.
+    /// `n` times this duration.
     fn times(self, n: u64, unit: u64) -> Self {
         let (carried, parts) = if let Some(parts) = self.parts.checked_mul(n) {
             (parts / unit, parts % unit)
@@ -139,15 +139,15 @@ impl Serializer {
         (first, self.free)
     }
 
-    /// Returns the end of a service of `ip_bytes` that begins at `start`.
+    /// End of a service of `ip_bytes` that begins at `start`.
     #[inline]
     pub(crate) fn after(&mut self, start: Moment, ip_bytes: u64) -> Moment {
         let service = self.service(ip_bytes);
         start.plus(service, self.unit())
     }
 
-    /// Returns the number of services of packets of `ip_bytes` that fit into `nanos`. Services are
-    /// rounded up as departures are.
+    /// Number of services of packets of `ip_bytes` that fit into `nanos`. Services are rounded up
+    /// as departures are.
     pub(crate) fn whole_services(&mut self, ip_bytes: u64, nanos: u64) -> u64 {
         let service = self.service(ip_bytes);
         if service == Moment::default() {
@@ -162,12 +162,12 @@ impl Serializer {
         span.instant().as_nanos().min(nanos)
     }
 
-    /// Returns the number of parts in a nanosecond.
+    /// Number of parts in a nanosecond.
     fn unit(&self) -> u64 {
         self.rate.map_or(1, Rate::as_bps).max(1)
     }
 
-    /// Returns the service time of a packet of `ip_bytes`.
+    /// Service time of a packet of `ip_bytes`.
     #[inline]
     fn service(&mut self, ip_bytes: u64) -> Moment {
         if self.known.0 != ip_bytes {
@@ -198,12 +198,12 @@ impl Serializer {
         }
     }
 
-    /// Returns the end of service of everything accepted so far.
+    /// End of service of everything accepted so far.
     pub(crate) const fn free_at(&self) -> Instant {
         self.free.instant()
     }
 
-    /// Returns the time from zero to `now` in which there was something to serve.
+    /// Time from zero to `now` in which there was something to serve.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
         let total = now.saturating_since(Instant::ZERO);
         let idle_now = now.saturating_since(self.free_at());
@@ -217,7 +217,7 @@ impl Serializer {
     }
 }
 
-/// Returns the exact time of `bytes` at `bps`; infinite at zero.
+/// Exact time of `bytes` at `bps`; infinite at zero.
 fn time_at(bps: u64, bytes: u64) -> Moment {
     if bps == 0 {
         return Moment {

@@ -32,7 +32,7 @@ enum Pace {
 }
 
 impl Pace {
-    /// Returns the pace of a configuration, starting at `start`.
+    /// Pace of a configuration, starting at `start`.
     fn new(config: &HopConfig, start: Instant) -> Self {
         match &config.rate_source {
             None => Self::Rate(None),
@@ -98,18 +98,18 @@ impl Service {
         self.rate
     }
 
-    /// Returns the bytes on the line of one packet of `octets`.
+    /// Bytes on the line of one packet of `octets`.
     pub(crate) const fn on_line(&self, octets: u32) -> u64 {
         self.overhead + octets as u64
     }
 
-    /// Returns whether packets are in service.
+    /// Whether packets are in service.
     #[inline]
     pub(crate) const fn is_busy(&self) -> bool {
         self.is_busy
     }
 
-    /// Returns the start of transmission of the current or last service.
+    /// Start of transmission of the current or last service.
     pub(crate) const fn began(&self) -> Instant {
         self.began
     }
@@ -163,8 +163,8 @@ impl Service {
         }
     }
 
-    /// Returns the end of the current service. It is the far future if nothing is in service, or
-    /// the rate is zero.
+    /// End of the current service. It is the far future if nothing is in service, or the rate is
+    /// zero.
     #[inline]
     pub(crate) const fn end(&self) -> Instant {
         self.end
@@ -196,13 +196,13 @@ impl Service {
         self.end = Instant::FAR_FUTURE;
     }
 
-    /// Returns the work done between `since` and `until`.
+    /// Work done between `since` and `until`.
     fn work_until(&self, until: Instant) -> u128 {
         let span = until.saturating_since(self.since).as_nanos();
         u128::from(span) * u128::from(self.rate.map_or(0, Rate::as_bps))
     }
 
-    /// Returns the time of the next change of the rate.
+    /// Time of the next change of the rate.
     #[inline]
     pub(crate) fn poll_change(&self) -> Instant {
         match &self.pace {

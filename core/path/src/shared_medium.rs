@@ -74,12 +74,12 @@ impl SharedMediumConfig {
     /// Maximum IP packet that fits into a frame (clause 4.4.2).
     pub const MTU: Bytes = Bytes::new(MAX_PACKET);
 
-    /// Returns the name of a station.
+    /// Name of a station.
     pub fn station(&self, number: usize) -> String {
         format!("{}/{number}", self.name)
     }
 
-    /// Returns the number of the station of that name.
+    /// Number of the station of that name.
     pub fn find(&self, name: &str) -> Option<usize> {
         let number = name
             .strip_prefix(self.name.as_str())?
@@ -127,7 +127,7 @@ impl Times {
         }
     }
 
-    /// Returns the duration of preamble and frame of an IP packet.
+    /// Duration of preamble and frame of an IP packet.
     fn frame(&self, ip_bytes: u64) -> Duration {
         let octets = (ip_bytes + FRAME_OVERHEAD).max(MIN_FRAME);
         bits(self.rate, PREAMBLE_BITS + 8 * octets)
@@ -206,7 +206,7 @@ pub struct SharedMedium<T> {
 }
 
 impl<T: Parcel> SharedMedium<T> {
-    /// Returns a medium of the run with this `seed`.
+    /// A medium of the run with this `seed`.
     ///
     /// # Errors
     /// The first invalid setting, see [`SharedMediumConfig::check`].
@@ -275,7 +275,7 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// Returns the next parcel that has arrived by `now`, with its sending station.
+    /// Next parcel that has arrived by `now`, with its sending station.
     pub fn poll_delivery(&mut self, now: Instant) -> Option<(usize, T)> {
         self.advance(now);
         if self.arriving.front()?.0 > now {
@@ -286,46 +286,46 @@ impl<T: Parcel> SharedMedium<T> {
         Some((station, parcel))
     }
 
-    /// Returns the next dropped parcel.
+    /// Next dropped parcel.
     pub fn poll_dropped(&mut self) -> Option<(T, DropCause)> {
         self.dropped.pop_front()
     }
 
-    /// Returns when to poll for a delivery again.
+    /// When to poll for a delivery again.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let arrival = self.arriving.front().map(|(due, ..)| *due);
         let event = self.next_event().map(|(at, _)| at);
         arrival.into_iter().chain(event).min()
     }
 
-    /// Returns the counters of frames so far.
+    /// Counters of frames so far.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Returns everything inside, in no particular order; dropped frames are not included.
+    /// Everything inside, in no particular order; dropped frames are not included.
     pub fn parcels(&self) -> impl Iterator<Item = &T> {
         let queues = self.stations.iter().flat_map(|station| &station.queue);
         let arriving = self.arriving.iter().map(|(_, _, parcel, _)| parcel);
         queues.map(|(parcel, _)| parcel).chain(arriving)
     }
 
-    /// Returns the counters of each station.
+    /// Counters of each station.
     pub fn stations(&self) -> impl Iterator<Item = &StationCounters> {
         self.stations.iter().map(|station| &station.counters)
     }
 
-    /// Returns the maximum number of frames that waited at one station.
+    /// Maximum number of frames that waited at one station.
     pub const fn max_backlog(&self) -> u64 {
         self.max_backlog
     }
 
-    /// Returns the time in which a station sent, whole frames and collisions.
+    /// Time in which a station sent, whole frames and collisions.
     pub const fn busy_time(&self) -> Duration {
         self.busy
     }
 
-    /// Returns the configuration of the medium.
+    /// Configuration of the medium.
     pub const fn config(&self) -> &SharedMediumConfig {
         &self.config
     }
@@ -373,7 +373,7 @@ impl<T: Parcel> SharedMedium<T> {
         }
     }
 
-    /// Returns time and station of the next start or end; ends come first.
+    /// Time and station of the next start or end; ends come first.
     fn next_event(&self) -> Option<(Instant, usize)> {
         let events = self
             .stations

@@ -22,7 +22,7 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// Returns the mean sojourn of packets that left since `before`; `None` if there are none.
+    /// Mean sojourn of packets that left since `before`; `None` if there are none.
     pub const fn mean_since(self, before: Self) -> Option<Duration> {
         let nanos = self.nanos.wrapping_sub(before.nanos);
         match nanos.checked_div(self.packets - before.packets) {
@@ -48,12 +48,12 @@ impl Sojourns {
         self.sum.nanos = self.sum.nanos.wrapping_add(nanos);
     }
 
-    /// Returns the number of packets that left, and the sum of their sojourns.
+    /// Number of packets that left, and the sum of their sojourns.
     pub const fn sum(&self) -> Waited {
         self.sum
     }
 
-    /// Returns the histogram of sojourns.
+    /// Histogram of sojourns.
     pub const fn histogram(&self) -> &Histogram {
         &self.histogram
     }

@@ -39,7 +39,7 @@ pub struct Steal {
 }
 
 impl Steal {
-    /// Returns the process for the CPU of host `name`, available at the start.
+    /// Process for the CPU of host `name`, available at the start.
     pub fn new(config: StealConfig, seed: u64, name: &str) -> Self {
         let mut steal = Self {
             config,
@@ -51,7 +51,7 @@ impl Steal {
         steal
     }
 
-    /// Returns the time of the next steal.
+    /// Time of the next steal.
     pub const fn next(&self) -> Instant {
         self.next
     }

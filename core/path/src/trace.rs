@@ -88,17 +88,17 @@ impl Trace {
         }
     }
 
-    /// Returns the duration after which it repeats.
+    /// Duration after which it repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.opportunities.last().copied().unwrap_or(1))
     }
 
-    /// Returns the number of opportunities in one period.
+    /// Number of opportunities in one period.
     pub fn opportunities(&self) -> usize {
         self.opportunities.len()
     }
 
-    /// Returns the mean rate over a period, in bit/s.
+    /// Mean rate over a period, in bit/s.
     pub fn mean_bps(&self) -> u64 {
         let bits = self.opportunities.len() as u64 * OPPORTUNITY * 8;
         bits.saturating_mul(1_000_000_000) / self.period().as_nanos().max(1)

@@ -136,7 +136,7 @@ impl Controller {
         }
     }
 
-    /// Returns the divisor of a step at this probability.
+    /// Divisor of a step at this probability.
     fn divisor(&self) -> f64 {
         const STEPS: [(f64, f64); 6] = [
             (1e-6, 2048.0),
@@ -208,7 +208,7 @@ impl DepartureRate {
         }
     }
 
-    /// Returns the seconds that `waiting` octets need.
+    /// Seconds that `waiting` octets need.
     fn delay(&self, waiting: u64) -> f64 {
         self.average.unwrap_or(0.0) * waiting as f64 / MEASURED_OCTETS as f64
     }
@@ -292,7 +292,7 @@ impl Pie {
         }
     }
 
-    /// Returns whether an arriving packet is selected (`drop_early` of the RFC).
+    /// Whether an arriving packet is selected (`drop_early` of the RFC).
     fn chooses(&mut self) -> bool {
         let p = self.controller.p;
         let is_short = self.controller.old < self.controller.target / 2.0;
@@ -501,7 +501,7 @@ mod tests {
         assert_eq!(idle.burst_allowance, Duration::from_millis(150));
     }
 
-    /// Returns a queue of ten packets that drops with probability `p`.
+    /// A queue of ten packets that drops with probability `p`.
     fn burdened(p: f64, set: &[(&str, Value)]) -> Pie {
         let mut pie = pie(set);
         let ticket = Trial::new("pie", &[], unlimited()).next;
@@ -515,7 +515,7 @@ mod tests {
         pie
     }
 
-    /// Returns the numbers of packets until a drop: minimum, mean, maximum of 2000.
+    /// Numbers of packets until a drop: minimum, mean, maximum of 2000.
     fn gaps(p: f64) -> (usize, f64, usize) {
         let mut pie = burdened(p, &[]);
         let (mut least, mut sum, mut most) = (usize::MAX, 0, 0);

@@ -178,7 +178,7 @@ impl Red {
         }
     }
 
-    /// Returns the length of the queue in packets, without what is in service.
+    /// Length of the queue in packets, without what is in service.
     fn length(&self) -> f64 {
         if self.in_bytes {
             self.waiting.octets() as f64 / self.mean_packet.as_u64() as f64
@@ -187,7 +187,7 @@ impl Red {
         }
     }
 
-    /// Returns the average at `now` if no packet arrives by then: equation (2).
+    /// Average at `now` if no packet arrives by then: equation (2).
     fn average_at(&self, now: Instant, link: &Link) -> f64 {
         let is_idle = self.waiting.is_empty() && link.in_service.is_zero();
         if !is_idle {
@@ -231,7 +231,7 @@ impl Red {
         self.adaptations = Some(adaptations);
     }
 
-    /// Returns pb of equation (3); `None` if all packets are dropped.
+    /// Pb of equation (3); `None` if all packets are dropped.
     fn probability(&self) -> Option<f64> {
         let average = self.average;
         if average < self.max {

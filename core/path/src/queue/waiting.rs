@@ -59,13 +59,13 @@ impl Waiting {
         out.extend(self.tickets.drain(..));
     }
 
-    /// Returns the sojourn time of the oldest ticket; zero if none waits.
+    /// Sojourn time of the oldest ticket; zero if none waits.
     pub(super) fn head_sojourn(&self, now: Instant) -> Duration {
         let head = self.tickets.front();
         head.map_or(Duration::ZERO, |head| head.sojourn(now))
     }
 
-    /// Returns packets and octets in the line.
+    /// Packets and octets in the line.
     pub(super) fn backlog(&self) -> Tally {
         self.backlog
     }
@@ -75,32 +75,32 @@ impl Waiting {
         self.backlog.plus(link.in_service).plus(arriving.tally())
     }
 
-    /// Returns the octets in the line.
+    /// Octets in the line.
     pub(super) fn octets(&self) -> u64 {
         self.backlog.bytes.as_u64()
     }
 
-    /// Returns whether no ticket waits.
+    /// Whether no ticket waits.
     pub(super) fn is_empty(&self) -> bool {
         self.tickets.is_empty()
     }
 }
 
 impl Ticket {
-    /// Returns the time since it reached the queue.
+    /// Time since it reached the queue.
     pub(super) fn sojourn(&self, now: Instant) -> Duration {
         now.saturating_since(self.arrived)
     }
 }
 
 impl Limits {
-    /// Returns whether `backlog` is below all of these limits.
+    /// Whether `backlog` is below all of these limits.
     pub(super) fn is_below(&self, backlog: Tally) -> bool {
         self.packets.is_none_or(|limit| backlog.packets < limit)
             && self.bytes.is_none_or(|limit| backlog.bytes < limit)
     }
 
-    /// Returns these limits, or `packets` if none is set.
+    /// These limits, or `packets` if none is set.
     pub(super) fn or_packets(self, packets: u64) -> Self {
         if self == Self::default() {
             return Self {
@@ -120,7 +120,7 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// Returns updates at every `period`, the first a period after `start`.
+    /// Updates at every `period`, the first a period after `start`.
     pub(super) fn every(period: Duration, start: Instant) -> Self {
         Self {
             next: start + period,
@@ -151,7 +151,7 @@ impl Ticks {
         );
     }
 
-    /// Returns the time between two updates.
+    /// Time between two updates.
     pub(super) fn period(&self) -> Duration {
         self.period
     }

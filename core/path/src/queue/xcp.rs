@@ -228,7 +228,7 @@ impl Router for Xcp {
     }
 }
 
-/// Returns RTT in seconds, cwnd and requested change of a window request.
+/// RTT in seconds, cwnd and requested change of a window request.
 fn window(request: &Request) -> Option<(f64, f64, f64)> {
     let RequestedValue::Window { cwnd, feedback } = request.requested else {
         return None;
@@ -280,8 +280,8 @@ mod tests {
         }
     }
 
-    /// Returns a queue at 1 MB/s after the first interval. Each of these requests came in a packet
-    /// of 1000 bytes.
+    /// A queue at 1 MB/s after the first interval. Each of these requests came in a packet of 1000
+    /// bytes.
     fn after(requests: &[Request]) -> Trial {
         let mut trial = Trial::new("xcp", &[], unlimited());
         trial.rate(8_000_000);

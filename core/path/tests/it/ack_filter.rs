@@ -52,7 +52,7 @@ impl Parcel for Packet {
     }
 }
 
-/// Returns whether an ACK reports only that bytes have arrived.
+/// Whether an ACK reports only that bytes have arrived.
 fn is_plain(ack: Said, before: Option<&Said>) -> bool {
     before.is_some_and(|before| {
         let newly_acked = ack.0.wrapping_sub(before.0) as i32;
@@ -90,7 +90,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, Packet)>> {
 /// Service time of a packet: 52 bytes at 52 Mbit/s.
 const SERVICE: u64 = 8_000;
 
-/// Returns the departures of a queue in which ACKs are replaced, and the drops.
+/// Departures of a queue in which ACKs are replaced, and the drops.
 fn model(arrivals: &[(u64, Packet)]) -> (Vec<u64>, Vec<u64>) {
     let mut last: BTreeMap<u32, Said> = BTreeMap::new();
     // Per connection: the newest packet, if it is a plain ACK.
@@ -144,7 +144,7 @@ fn config(filter: AckFilter, discipline: &str) -> HopConfig {
     }
 }
 
-/// Returns the numbers delivered, those dropped by the filter, and the counters.
+/// Numbers delivered, those dropped by the filter, and the counters.
 fn carry(config: HopConfig, arrivals: &[(u64, Packet)]) -> (Vec<u64>, Vec<u64>, Counters) {
     let mut hop = Hop::new(config, 1).unwrap();
     let (mut out, mut dropped) = (Vec::new(), Vec::new());

@@ -139,7 +139,7 @@ impl Trial {
         self.delivered.iter().map(|(_, number)| *number).collect()
     }
 
-    /// Returns the times at which packets came out, in microseconds.
+    /// Times at which packets came out, in microseconds.
     fn times(&self) -> Vec<u64> {
         let times = self.delivered.iter().map(|(at, _)| *at);
         times
@@ -485,7 +485,7 @@ fn run(config: &HopConfig, steps: Vec<Step>) -> (Trial, u64) {
     (trial.end(), first)
 }
 
-/// Returns the hop without settings that allow overtaking.
+/// Hop without settings that allow overtaking.
 fn in_order(hop: HopConfig) -> HopConfig {
     let is_fair = ["fq_codel", "cake", "dualpi2"].contains(&hop.queue.discipline.name);
     HopConfig {

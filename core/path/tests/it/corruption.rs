@@ -52,7 +52,7 @@ fn link(corrupt: Vec<LossModel>, release: Release) -> HopConfig {
     }
 }
 
-/// Returns every wire packet that comes out: number, time, and whether it is corrupted.
+/// Every wire packet that comes out: number, time, and whether it is corrupted.
 fn carry(
     config: HopConfig,
     packets: u64,

@@ -45,7 +45,7 @@ fn backlogged_flows_share_octets_whatever_their_packet_sizes() {
     assert!(spread <= 1514 + 1500, "{sent:?}");
 }
 
-/// Returns the share of a host with one flow beside a host with eight.
+/// Share of a host with one flow beside a host with eight.
 fn share_of_one_beside_eight(set: &[(&str, Value)], own_servers: bool) -> f64 {
     let mut trial = trial(&[&[NO_AQM], set].concat());
     trial.next.octets = 1500;

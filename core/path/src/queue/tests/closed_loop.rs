@@ -170,7 +170,7 @@ impl Loop {
     }
 }
 
-/// Returns the mean wait of all packets, in milliseconds, and the utilization.
+/// Mean wait of all packets, in milliseconds, and the utilization.
 fn settle(name: &str, set: &[(&str, Value)], target_flows: usize) -> (f64, f64) {
     let flows = alloc::vec![Response::Reno; target_flows];
     // 20 Mbit/s: 2500 packets per second.

@@ -89,7 +89,7 @@ impl Bookkeeping {
     }
 }
 
-/// Returns settings with which a discipline acts as often as possible, with all flags set.
+/// Settings with which a discipline acts as often as possible, with all flags set.
 fn eager(entry: &Entry) -> Vec<(&'static str, Value)> {
     let choose = |parameter: &Parameter| {
         let value = match (parameter.name, parameter.least) {

@@ -21,9 +21,9 @@ const OCTET: f64 = 8.0 / 10e6;
 /// Octets of a packet of a sparse flow.
 const SMALL: u32 = 100;
 
-/// Returns the longest wait of a sparse packet, in seconds. Four flows are backlogged. `sparse`
-/// others send one small packet per 6.7 ms, which is longer than a round of 4.84 ms, one wait and
-/// their own packets.
+/// Longest wait of a sparse packet, in seconds. Four flows are backlogged. `sparse` others send one
+/// small packet per 6.7 ms, which is longer than a round of 4.84 ms, one wait and their own
+/// packets.
 fn longest_sparse_wait(sparse: u32) -> f64 {
     let mut trial = Trial::new("fq_codel", &ROUND_ROBIN, unlimited());
     trial.next.octets = QUANTUM;

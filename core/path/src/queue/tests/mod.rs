@@ -16,7 +16,6 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use super::{Build, Discipline, Drops, Limits, Link, QueueConfig, Settings, Ticket, Value, find};
 use crate::{DropCause, Tally};
 
-/// Returns a limit of packets.
 pub(super) fn packets(packets: u64) -> Limits {
     Limits {
         packets: Some(packets),
@@ -24,7 +23,6 @@ pub(super) fn packets(packets: u64) -> Limits {
     }
 }
 
-/// Returns a limit of octets.
 pub(super) fn octets(octets: u64) -> Limits {
     Limits {
         packets: None,
@@ -32,12 +30,12 @@ pub(super) fn octets(octets: u64) -> Limits {
     }
 }
 
-/// Returns the discipline's own limit.
+/// Discipline's own limit.
 pub(super) fn unlimited() -> Limits {
     Limits::default()
 }
 
-/// Returns the instant at `seconds`.
+/// Instant at `seconds`.
 pub(super) fn at(seconds: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(seconds)
 }

@@ -22,12 +22,12 @@ impl Numbered {
         }
     }
 
-    /// Returns the numbers of the wire packets inside.
+    /// Numbers of the wire packets inside.
     pub fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
         self.first..self.first + self.count as u64
     }
 
-    /// Returns the same wire packets, each as a separate parcel.
+    /// Same wire packets, each as a separate parcel.
     pub fn singles(self) -> impl Iterator<Item = Numbered> {
         (0..self.count).map(move |index| {
             let is_last = index + 1 == self.count;
@@ -151,7 +151,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns wire packets with the instant of their delivery, in order.
+    /// Wire packets with the instant of their delivery, in order.
     pub fn delivered_packets(&self) -> Vec<(Instant, u64)> {
         let numbers = |(at, parcel): &(Instant, Numbered)| {
             let at = *at;

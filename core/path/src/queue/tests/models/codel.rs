@@ -28,7 +28,7 @@ struct CoDel {
 }
 
 impl CoDel {
-    /// Returns a packet and whether it may be dropped.
+    /// A packet and whether it may be dropped.
     fn dodequeue(&mut self, now: f64) -> (Option<Packet>, bool) {
         if self.waiting.is_empty() {
             self.first_above_time = 0.0;

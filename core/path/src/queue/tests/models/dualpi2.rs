@@ -82,7 +82,7 @@ impl DualPi2 {
         Some((packet, is_low))
     }
 
-    /// Returns the L queue's own probability. Not for the last packet of the queue.
+    /// L queue's own probability. Not for the last packet of the queue.
     fn laqm(&self, qdelay: f64) -> f64 {
         if self.lq.is_empty() {
             return 0.0;

@@ -54,12 +54,12 @@ impl Packet {
     }
 }
 
-/// Returns the total bytes of a list of packets.
+/// Total bytes of a list of packets.
 pub(super) fn bytes(packets: &[Packet]) -> f64 {
     packets.iter().map(|packet| packet.bytes).sum()
 }
 
-/// Returns a uniform random number below 1, of 53 bits.
+/// A uniform random number below 1, of 53 bits.
 pub(super) fn uniform(random: &mut Stream) -> f64 {
     (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -91,7 +91,7 @@ impl Traffic {
         }
     }
 
-    /// Returns the time of the next arrival, bytes, and the ECN field.
+    /// Time of the next arrival, bytes, and the ECN field.
     fn next(&mut self) -> (Instant, u32, Ecn) {
         if self.now >= self.spell.1 {
             let load = 0.3 + 2.2 * self.random.uniform();
@@ -194,7 +194,7 @@ fn compare(
     (pair.seen, pair.marks)
 }
 
-/// Returns the stream from which the discipline of a seed draws.
+/// Stream from which the discipline of a seed draws.
 fn random_of(seed: u64) -> Stream {
     Stream::new(seed, "trial", 7)
 }

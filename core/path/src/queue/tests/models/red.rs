@@ -44,7 +44,7 @@ impl Red {
         }
     }
 
-    /// Returns the average of an idle link at `now`.
+    /// Average of an idle link at `now`.
     fn idle_average(&self, now: f64) -> f64 {
         let m = ((now - self.q_time) / S).max(0.0);
         self.avg * libm::pow(1.0 - WEIGHT, m)
@@ -68,7 +68,7 @@ impl Red {
         }
     }
 
-    /// Returns whether the packet is marked or dropped, and whether it must be dropped.
+    /// Whether the packet is marked or dropped, and whether it must be dropped.
     fn decide(&mut self) -> (bool, bool) {
         let certain_from = if self.gentle { 2.0 * MAX } else { MAX };
         if self.avg < MIN {
