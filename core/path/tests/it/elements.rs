@@ -27,16 +27,16 @@ trait Element {
     /// Accepts a parcel at `now`.
     fn handle_arrival(&mut self, now: Instant, parcel: Self::Parcel);
 
-    /// Returns the next parcel that has come out by `now`.
+    /// Next parcel that has come out by `now`.
     fn poll_delivery(&mut self, now: Instant) -> Option<Self::Parcel>;
 
-    /// Returns the next dropped parcel, and the cause.
+    /// Next dropped parcel, and the cause.
     fn poll_dropped(&mut self) -> Option<(Self::Parcel, DropCause)>;
 
-    /// Returns when to poll for a delivery again: not after the next one.
+    /// When to poll for a delivery again: not after the next one.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Returns the counters of wire packets so far.
+    /// Counters of wire packets so far.
     fn counters(&self) -> Counters;
 }
 
@@ -153,7 +153,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the wire packets that came out, in order.
+    /// Wire packets that came out, in order.
     fn packets(&self) -> Vec<(usize, u64, bool)> {
         let each = |(_, route, numbers, is_error): &(Instant, usize, Vec<u64>, bool)| {
             let (route, is_error) = (*route, *is_error);
@@ -263,7 +263,7 @@ fn drive<E: Element<Parcel = Sent>>(element: E, traffic: &Traffic, comes: Comes)
 }
 
 impl Plan {
-    /// Returns the plan without errors that join the reverse path.
+    /// Plan without errors that join the reverse path.
     fn without_errors(mut self) -> Self {
         if let Self::Network(_, links) = &mut self {
             for link in links {
@@ -305,7 +305,7 @@ impl Plan {
     }
 }
 
-/// Returns a path whose directions share a medium. Each enters it at its own station.
+/// A path whose directions share a medium. Each enters it at its own station.
 fn joined(
     forward: &[HopConfig],
     reverse: &[HopConfig],

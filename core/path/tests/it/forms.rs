@@ -78,8 +78,8 @@ fn traffic() -> impl Strategy<Value = Vec<(Instant, Numbered)>> {
     })
 }
 
-/// Returns the outcome of `arrivals`. If `changes`, the hop's rate and delay are set again halfway
-/// to the same values.
+/// Outcome of `arrivals`. If `changes`, the hop's rate and delay are set again halfway to the same
+/// values.
 fn through(
     mut hop: Hop<Numbered>,
     arrivals: &[(Instant, Numbered)],

@@ -68,7 +68,7 @@ fn parcel(first: u64, count: usize, field: Field) -> Ect {
     }
 }
 
-/// Returns a link that needs one microsecond per packet.
+/// A link that needs one microsecond per packet.
 fn link() -> HopConfig {
     HopConfig {
         name: "link".into(),
@@ -84,7 +84,7 @@ fn marking(mark_above: MarkAbove) -> HopConfig {
     }
 }
 
-/// Returns every wire packet that came out, in order, with its number and field.
+/// Every wire packet that came out, in order, with its number and field.
 fn run(config: HopConfig, arrivals: &[(u64, Ect)]) -> (Vec<(u64, Field)>, Hop<Ect>) {
     let mut hop = Hop::new(config, 5).unwrap();
     let mut out = Vec::new();

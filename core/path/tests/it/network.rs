@@ -216,8 +216,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     )
 }
 
-/// Returns the outcome of `traffic` with hops joined by hand, and with a network. The network is
-/// polled rarely.
+/// Outcome of `traffic` with hops joined by hand, and with a network. The network is polled rarely.
 fn both(config: &NetworkConfig, traffic: Traffic) -> (Joined, Network<Sent>, Vec<Arrived>) {
     let mut joined = Joined::new(config);
     let mut network = Network::new(config.clone(), 3).unwrap();

@@ -4,7 +4,7 @@ use crate::common::{Numbered, run};
 use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Policer};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-/// Returns a policer of a megabyte per second, with a burst of three packets.
+/// A policer of a megabyte per second, with a burst of three packets.
 fn config() -> HopConfig {
     HopConfig {
         policer: Some(Policer {

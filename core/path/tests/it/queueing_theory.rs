@@ -61,7 +61,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the mean wait in service times.
+    /// Mean wait in service times.
     fn mean_wait(self, load: f64) -> f64 {
         match self {
             Self::Equal => load / (2.0 * (1.0 - load)),
@@ -70,7 +70,7 @@ impl Sizes {
     }
 }
 
-/// Returns mean and standard error of equally long batches' means.
+/// Mean and standard error of equally long batches' means.
 fn mean_and_error(batches: &[f64]) -> (f64, f64) {
     let count = batches.len() as f64;
     let mean = batches.iter().sum::<f64>() / count;

@@ -147,7 +147,7 @@ impl Plain<'_> {
     }
 }
 
-/// Returns the result of the plain model for wire packets that arrive one by one.
+/// Result of the plain model for wire packets that arrive one by one.
 fn plain_outcome(config: &HopConfig, traffic: &[(Instant, Numbered)]) -> Outcome {
     let mut plain = Plain {
         config,
@@ -164,8 +164,8 @@ fn plain_outcome(config: &HopConfig, traffic: &[(Instant, Numbered)]) -> Outcome
     outcome
 }
 
-/// Returns the same configuration, without hold limit if the wire takes no time. There, packets are
-/// inside only until the driver polls, which the plain model does not know.
+/// Same configuration, without hold limit if the wire takes no time. There, packets are inside only
+/// until the driver polls, which the plain model does not know.
 fn without_hold_limit_on_a_bare_wire(mut config: HopConfig) -> HopConfig {
     if config.rate.is_none() && config.per_packet.is_zero() && config.one_way_delay.is_zero() {
         config.hold_limit = None;

@@ -6,8 +6,8 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 const MEGABIT: u64 = 1_000_000;
 
-/// Returns the sojourns of eleven packets of 1250 bytes that reach an empty hop together. Minimum,
-/// median and maximum in ms.
+/// Sojourns of eleven packets of 1250 bytes that reach an empty hop together. Minimum, median and
+/// maximum in ms.
 fn sojourns_of_a_burst(config: HopConfig) -> [f64; 3] {
     let mut hop = Hop::new(config, 1).unwrap();
     let burst = (0..11).map(|number| (Instant::ZERO, Numbered::one(number, 1250)));

@@ -25,7 +25,7 @@ struct Super {
 }
 
 impl Super {
-    /// Returns its wire packets, each as a parcel.
+    /// Its wire packets, each as a parcel.
     fn singles(self) -> impl Iterator<Item = Self> {
         let singles = self.packets.singles();
         singles.map(move |packets| Self { packets, ..self })
@@ -78,7 +78,7 @@ impl Parcel for Super {
     }
 }
 
-/// Returns every discipline except the plain FIFOs, with settings for short queues.
+/// Every discipline except the plain FIFOs, with settings for short queues.
 fn disciplines() -> [(&'static str, Vec<(&'static str, Value)>); 6] {
     let ms = |ms| Value::Time(Duration::from_millis(ms));
     [
@@ -129,7 +129,7 @@ fn disciplines() -> [(&'static str, Vec<(&'static str, Value)>); 6] {
     ]
 }
 
-/// Returns a link of 100 Mbit/s: 120 us for 1500 bytes.
+/// A link of 100 Mbit/s: 120 us for 1500 bytes.
 fn link(name: &str, set: &[(&str, Value)], limit: u64, release: Release) -> HopConfig {
     let discipline = queue::find(name).unwrap();
     let mut settings = Settings::new();
@@ -161,7 +161,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the delivered wire packets, without times.
+    /// Delivered wire packets, without times.
     fn fields(&self) -> Vec<(u64, Field)> {
         let mut fields: Vec<_> = self
             .delivered

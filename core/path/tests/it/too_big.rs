@@ -43,7 +43,7 @@ fn hop(config: HopConfig) -> Hop<Sized> {
     Hop::new(HopConfig { mtu, ..config }, 1).unwrap()
 }
 
-/// Returns what passes, and what is dropped.
+/// What passes, and what is dropped.
 fn through(hop: &mut Hop<Sized>, parcel: Sized) -> (Vec<Sized>, Vec<(Sized, DropCause)>) {
     hop.handle_arrival(Instant::ZERO, parcel);
     let passed = std::iter::from_fn(|| hop.poll_delivery(Instant::ZERO)).collect();
