@@ -45,7 +45,7 @@ impl Assignment {
         Self::list(&[], key, &place(0..key.len()), &value, findings)
     }
 
-    /// Returns the assignments that the table `set` of a series contains.
+    /// Assignments that the table `set` of a series contains.
     pub(crate) fn from_set(set: &Table, findings: &Findings) -> Vec<Self> {
         Self::of_entries(&[], set, findings)
     }
@@ -62,7 +62,7 @@ impl Assignment {
         lists.flatten().collect()
     }
 
-    /// Returns the assignments of `key = value`, with the words before as prefix.
+    /// Assignments of `key = value`, with the words before as prefix.
     fn list(
         before: &[String],
         key: &str,
@@ -96,12 +96,12 @@ impl Assignment {
         }]
     }
 
-    /// Returns the first word of the key.
+    /// First word of the key.
     pub(crate) fn section(&self) -> &str {
         self.words.first().map_or("", String::as_str)
     }
 
-    /// Returns the place of the key.
+    /// Place of the key.
     pub(crate) const fn place(&self) -> &Place {
         &self.place
     }
@@ -230,7 +230,7 @@ pub(crate) fn typed(text: &str, place: &Place) -> Value {
 /// the stack when dropped.
 const MAX_WORDS: usize = 16;
 
-/// Returns the index of the element with that name or index.
+/// Index of the element with that name or index.
 pub(crate) fn position(elements: &[Value], choice: &str) -> Option<usize> {
     let is_named = |element: &Value| match &element.kind {
         ValueKind::Table(table) => matches!(

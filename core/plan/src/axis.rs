@@ -72,7 +72,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Returns the value as written. `None` if it is computed.
+    /// Value as written. `None` if it is computed.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -126,7 +126,7 @@ impl Axis {
         })
     }
 
-    /// Returns its name in tables: its keys.
+    /// Its name in tables: its keys.
     pub fn name(&self) -> String {
         self.keys.join("+")
     }
@@ -226,12 +226,12 @@ fn unquoted(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-/// Returns the position of `word` outside of quotes and brackets.
+/// Position of `word` outside of quotes and brackets.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     outside(text).find(|at| text[*at..].starts_with(word))
 }
 
-/// Returns the positions of all characters outside of quotes and brackets.
+/// Positions of all characters outside of quotes and brackets.
 fn outside(text: &str) -> impl Iterator<Item = usize> {
     let mut quote = None;
     let mut depth = 0_usize;

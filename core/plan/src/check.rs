@@ -41,8 +41,8 @@ static NO_TABLE: Table = Table {
     entries: Vec::new(),
 };
 
-/// Returns the run that a document describes. Findings do not stop the reading, so that all are
-/// collected; after an error the result must not be used.
+/// Run that a document describes. Findings do not stop the reading, so that all are collected;
+/// after an error the result must not be used.
 pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
     let place = Place::in_plan(0..0);
     let reader = Reader::new(&keys::PLAN, document, &place, findings);
@@ -120,7 +120,7 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
     }
 }
 
-/// Returns the queue disciplines of `hops`, for controls that need router support.
+/// Queue disciplines of `hops`, for controls that need router support.
 fn routers<'a>(hops: impl Iterator<Item = &'a HopConfig>) -> Vec<&'static str> {
     hops.map(|hop| hop.queue.discipline.name).collect()
 }
@@ -257,7 +257,7 @@ fn check_marks(marks: &[Vec<Place>; 2], hosts: [&Profile; 2], findings: &Finding
     }
 }
 
-/// Returns a reader of the table `name`. If it is absent or wrong, the table is empty.
+/// A reader of the table `name`. If it is absent or wrong, the table is empty.
 fn section<'a>(parent: &Reader<'a>, name: &str, keys: &'static KeyTable) -> Reader<'a> {
     let value: Option<&Value> = parent.value(name);
     value

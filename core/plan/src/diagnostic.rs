@@ -51,7 +51,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the place of the range `span` in the plan file.
+    /// Place of the range `span` in the plan file.
     pub const fn in_plan(span: Range<usize>) -> Self {
         Self {
             source: Source::Plan,
@@ -152,7 +152,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Returns the text that contains the place.
+    /// Text that contains the place.
     pub fn text_of(&self, source: Source) -> &str {
         match source {
             Source::Plan => &self.text,
@@ -160,7 +160,7 @@ impl Diagnostics {
         }
     }
 
-    /// Returns the name of that text: the file's name, or `--set 1`.
+    /// Name of that text: the file's name, or `--set 1`.
     pub fn name_of(&self, source: Source) -> String {
         match source {
             Source::Plan => self.source_name.clone(),
@@ -168,7 +168,7 @@ impl Diagnostics {
         }
     }
 
-    /// Returns line and column of a place, see [`line_column`].
+    /// Line and column of a place, see [`line_column`].
     pub fn line_column_of(&self, place: &Place) -> (usize, usize) {
         line_column(self.text_of(place.source), place.span.start)
     }
@@ -200,8 +200,8 @@ impl fmt::Display for Diagnostics {
 
 impl core::error::Error for Diagnostics {}
 
-/// Returns line and column, both counted from 1, of the byte `offset`. Columns count characters. An
-/// offset beyond the end is taken as the end.
+/// Line and column, both counted from 1, of the byte `offset`. Columns count characters. An offset
+/// beyond the end is taken as the end.
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -234,7 +234,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Returns the text of a file that the plan names.
+    /// Text of a file that the plan names.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
         self.files()?.read(name)
     }
@@ -249,7 +249,7 @@ impl<'a> Findings<'a> {
             .ok_or_else(|| "this caller reads no files".to_owned())
     }
 
-    /// Returns all distinct findings, in the order of their places.
+    /// All distinct findings, in the order of their places.
     pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
         list.sort_by(|a, b| a.order().cmp(&b.order()));

@@ -37,7 +37,7 @@ pub(crate) enum ValueKind {
 }
 
 impl Value {
-    /// Returns the name of its kind, for messages: "a text".
+    /// Name of its kind, for messages: "a text".
     pub(crate) const fn describe(&self) -> &'static str {
         match self.kind {
             ValueKind::Text(_) => "text",
@@ -50,8 +50,8 @@ impl Value {
         }
     }
 
-    /// Returns the place of the bytes `span` of this value, whose text is `text`. Escapes make a
-    /// text longer in the file; then the place is the whole value.
+    /// Place of the bytes `span` of this value, whose text is `text`. Escapes make a text longer in
+    /// the file; then the place is the whole value.
     pub(crate) fn place_within(&self, text: &str, span: Range<usize>) -> Place {
         let written = &self.place.span;
         let start = match written.len().checked_sub(text.len()) {

@@ -194,17 +194,17 @@ pub struct KeyTable {
 }
 
 impl KeyTable {
-    /// Returns the keys, without the settings of a profile.
+    /// Keys, without the settings of a profile.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + Clone + use<> {
         self.groups.iter().copied().flatten()
     }
 
-    /// Returns the key of that name, unless it is a setting of a profile.
+    /// Key of that name, unless it is a setting of a profile.
     pub fn find(&self, name: &str) -> Option<&'static Key> {
         self.keys().find(|key| key.name == name)
     }
 
-    /// Returns every valid name, the settings of a profile included.
+    /// Every valid name, the settings of a profile included.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         let settings = if self.has_settings { SETTINGS } else { &[] };
         self.keys()

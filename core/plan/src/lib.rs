@@ -77,7 +77,7 @@ pub use template::Template;
 
 /// Reader of the files that a plan names, such as the trace of a link.
 pub trait Files {
-    /// Returns the text of a file by its name in the plan.
+    /// Text of a file by its name in the plan.
     ///
     /// The reason in words, if the file cannot be read.
     fn read(&self, name: &str) -> Result<String, String>;

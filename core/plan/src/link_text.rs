@@ -143,7 +143,7 @@ fn parameter(config: &QueueConfig, name: &str) -> Option<&'static Parameter> {
     parameters.iter().find(|parameter| parameter.name == name)
 }
 
-/// Returns the error for a part that is neither limit, discipline nor setting.
+/// Error for a part that is neither limit, discipline nor setting.
 fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<usize>) -> TextError {
     let word = part.split([' ', '=']).next().unwrap_or(part);
     if is_named {

@@ -80,8 +80,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns the series with the start times of its flows drawn. Each flow has its own random
-    /// stream, so its start does not depend on the number of flows.
+    /// Series with the start times of its flows drawn. Each flow has its own random stream, so its
+    /// start does not depend on the number of flows.
     pub fn with_starts(&self, seed: u64) -> Cow<'_, Self> {
         if self
             .scenario
@@ -138,7 +138,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Returns the sending and the receiving host of `flow`.
+    /// Sending and the receiving host of `flow`.
     pub fn hosts_of(&self, flow: &Flow) -> [&Host; 2] {
         match &flow.ends {
             Some(ends) => [&self.nodes[ends.from].host, &self.nodes[ends.to].host],
@@ -146,7 +146,7 @@ impl Scenario {
         }
     }
 
-    /// Returns name and delay of the link or station with this number, as in [`Ends`].
+    /// Name and delay of the link or station with this number, as in [`Ends`].
     pub fn link(&self, number: usize) -> (String, Duration) {
         if let Some(link) = self.links.get(number) {
             return (link.name.clone(), link.one_way_delay);
@@ -161,8 +161,8 @@ impl Scenario {
             .unwrap_or_default()
     }
 
-    /// Returns the scenario with one path in place of nodes and links. `None` if they are not one
-    /// chain of links from one sender to one receiver.
+    /// Scenario with one path in place of nodes and links. `None` if they are not one chain of
+    /// links from one sender to one receiver.
     pub fn as_path(&self) -> Option<Self> {
         let mut path = self.clone();
         if self.nodes.is_empty() {
@@ -186,12 +186,12 @@ impl Scenario {
         Some(path)
     }
 
-    /// Returns whether hosts send on a shared medium.
+    /// Whether hosts send on a shared medium.
     pub fn has_media(&self) -> bool {
         self.ethernet.is_some() || !self.media.is_empty()
     }
 
-    /// Returns all hops of the forward and the reverse path, links of hosts included.
+    /// All hops of the forward and the reverse path, links of hosts included.
     pub fn path(&self) -> [Vec<HopConfig>; 2] {
         let chain = |host: &Host, hops: &[HopConfig]| -> Vec<HopConfig> {
             host.link.iter().chain(hops).cloned().collect()
@@ -202,8 +202,8 @@ impl Scenario {
         ]
     }
 
-    /// Returns the bottleneck rate times [`base_rtt`](Self::base_rtt). `None` if no link has a rate
-    /// or the plan has links between nodes.
+    /// Bottleneck rate times [`base_rtt`](Self::base_rtt). `None` if no link has a rate or the plan
+    /// has links between nodes.
     pub fn bdp(&self) -> Option<Bytes> {
         let path = self.path();
         let hops = path.iter().flatten().filter_map(HopConfig::nominal_rate);
@@ -212,8 +212,8 @@ impl Scenario {
         Some(rate.amount_in(self.base_rtt()))
     }
 
-    /// Returns the RTT of the empty path: all delays of hops and links. Excludes extra delays of
-    /// single flows and service times.
+    /// RTT of the empty path: all delays of hops and links. Excludes extra delays of single flows
+    /// and service times.
     pub fn base_rtt(&self) -> Duration {
         let links = [&self.sender.link, &self.receiver.link];
         let hops = self
@@ -264,7 +264,7 @@ pub struct Ethernet {
     pub recoveries: [Duration; 2],
 }
 
-/// Returns the sum of the times, saturating at the maximum.
+/// Sum of the times, saturating at the maximum.
 pub(crate) fn sum(times: impl Iterator<Item = Duration>) -> Duration {
     let total = times.fold(0u64, |total, time| total.saturating_add(time.as_nanos()));
     Duration::from_nanos(total)
@@ -284,12 +284,12 @@ impl Stack {
     /// Names in plans, in the order of the variants.
     pub const NAMES: [&'static str; 2] = ["engine", "kernel"];
 
-    /// Returns its name in plans.
+    /// Its name in plans.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// Returns the stack with that name.
+    /// Stack with that name.
     pub fn find(name: &str) -> Option<Self> {
         [Self::Engine, Self::Kernel]
             .into_iter()
@@ -353,7 +353,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// Returns its name in the plan.
+    /// Its name in the plan.
     pub fn name(&self) -> &str {
         match self {
             Self::Engine(entry) => entry.name,
@@ -361,8 +361,8 @@ impl Control {
         }
     }
 
-    /// Returns the control of an engine at either end. Where a kernel sends by a control that the
-    /// engine lacks, the engine only receives, and the control limits nothing.
+    /// Control of an engine at either end. Where a kernel sends by a control that the engine lacks,
+    /// the engine only receives, and the control limits nothing.
     pub fn of_engine(&self) -> &'static Entry {
         match self {
             Self::Engine(entry) => entry,
@@ -410,8 +410,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Returns what the flow consists of, by its application. A flow without an application
-    /// consists of connections.
+    /// What the flow consists of, by its application. A flow without an application consists of
+    /// connections.
     pub fn kind(&self) -> FlowKind {
         match self
             .application

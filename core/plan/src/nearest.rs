@@ -1,8 +1,8 @@
 //! Finds the nearest valid word to an invalid one.
 
-/// Returns the candidate that `word` most likely means. The order is: equal except for case; at
-/// most one wrong letter in three; the first that begins with `word`, or with which `word` begins
-/// (`congestion`, `reno-linux`).
+/// Candidate that `word` most likely means. The order is: equal except for case; at most one wrong
+/// letter in three; the first that begins with `word`, or with which `word` begins (`congestion`,
+/// `reno-linux`).
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,

@@ -16,7 +16,7 @@ use gigatcp_units::settings::TextError;
 
 use crate::nearest::nearest;
 
-/// Returns the error for a text that is not the quantity `what`.
+/// Error for a text that is not the quantity `what`.
 fn not_a(what: &str, text: &str, why: &str, hint: &str) -> TextError {
     TextError {
         why: format!("`{}` is not {what}: {why}", shortened(text)),
@@ -26,7 +26,7 @@ fn not_a(what: &str, text: &str, why: &str, hint: &str) -> TextError {
     }
 }
 
-/// Returns the error for a text that is not one of `words`.
+/// Error for a text that is not one of `words`.
 pub(crate) fn no_such_word(text: &str, words: &[&str]) -> TextError {
     let listed: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     let hint = format!("one of {}", listed.join(", "));
@@ -157,7 +157,7 @@ fn split(text: &str) -> (&str, &str) {
     (number, unit.trim_start())
 }
 
-/// Returns a decimal number times `scale`, a power of ten, exactly.
+/// A decimal number times `scale`, a power of ten, exactly.
 fn scaled(number: &str, scale: u64) -> Result<u64, &'static str> {
     if number.starts_with('-') {
         return Err("it is negative");

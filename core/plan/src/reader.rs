@@ -30,7 +30,7 @@ pub(crate) enum BufferRequest {
 }
 
 impl BufferRequest {
-    /// Returns the size, if any.
+    /// Size, if any.
     pub(crate) fn requested(self) -> Option<Bytes> {
         match self {
             BufferRequest::Auto => None,
@@ -39,7 +39,7 @@ impl BufferRequest {
     }
 }
 
-/// Returns the bounds of a key of this kind.
+/// Bounds of a key of this kind.
 macro_rules! bounds {
     ($key:expr, $kind:ident) => {
         match $key.kind {
@@ -59,7 +59,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns a reader of `table` at `place`; reports unknown and missing keys.
+    /// A reader of `table` at `place`; reports unknown and missing keys.
     pub(crate) fn new(
         keys: &'static KeyTable,
         table: &'a Table,
@@ -85,8 +85,8 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// Returns a reader of an absent table: every key is absent. Missing keys are reported in the
-    /// table around it.
+    /// A reader of an absent table: every key is absent. Missing keys are reported in the table
+    /// around it.
     pub(crate) fn empty(keys: &'static KeyTable, none: &'a Table, parent: &Self) -> Self {
         Self {
             keys,
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns a reader of the table in `value`.
+    /// A reader of the table in `value`.
     pub(crate) fn of_value(
         keys: &'static KeyTable,
         value: &'a Value,
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         self.findings
     }
 
-    /// Returns whether such a key is valid here.
+    /// Whether such a key is valid here.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.keys.find(name).is_some()
     }
@@ -128,21 +128,21 @@ impl<'a> Reader<'a> {
         self.table.entry(name).is_some()
     }
 
-    /// Returns the place of the key, or of the table if it is absent.
+    /// Place of the key, or of the table if it is absent.
     pub(crate) fn place_of(&self, name: &str) -> &'a Place {
         self.table
             .entry(name)
             .map_or(self.place, |entry| &entry.key_place)
     }
 
-    /// Returns the place of the key's value, or of the table if it is absent.
+    /// Place of the key's value, or of the table if it is absent.
     pub(crate) fn place_of_value(&self, name: &str) -> &'a Place {
         self.table
             .value(name)
             .map_or(self.place, |value| &value.place)
     }
 
-    /// Returns the keys that are present, in the order of writing.
+    /// Keys that are present, in the order of writing.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &'a Entry> + use<'a> {
         self.table.entries.iter()
     }
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns a word that is valid in a file name.
+    /// A word that is valid in a file name.
     pub(crate) fn name(&self, name: &str) -> Option<String> {
         let (key, value) = self.find(name)?;
         match &value.kind {
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, number, low, high, "")
     }
 
-    /// Returns a whole number whose bounds fit 32 bits.
+    /// A whole number whose bounds fit 32 bits.
     pub(crate) fn count(&self, name: &str) -> Option<u32> {
         self.whole(name)
             .and_then(|number| u32::try_from(number).ok())
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, amount, low, high, "")
     }
 
-    /// Returns a buffer request. `None` if the key is absent or wrong.
+    /// A buffer request. `None` if the key is absent or wrong.
     pub(crate) fn buffer(&self, name: &str) -> Option<BufferRequest> {
         let (key, value) = self.find(name)?;
         let (low, high) = bounds!(key, Buffer);
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, rate, low, high, "")
     }
 
-    /// Returns a number of packets per second.
+    /// A number of packets per second.
     pub(crate) fn packet_rate(&self, name: &str) -> Option<u64> {
         let (key, value) = self.find(name)?;
         let (low, high) = bounds!(key, PacketRate);
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, rate, low, high, " packet/s")
     }
 
-    /// Returns a cost in picoseconds, of at most a second.
+    /// A cost in picoseconds, of at most a second.
     pub(crate) fn cost(&self, name: &str) -> Option<gigatcp_path::Picoseconds> {
         let (key, value) = self.find(name)?;
         let cost = self.quantity(key, value, quantity::cost)?;
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
         probability
     }
 
-    /// Returns the value that `read` has for the text of a key.
+    /// Value that `read` has for the text of a key.
     pub(crate) fn parsed<T>(
         &self,
         name: &str,
@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
         self.quantity(key, value, read)
     }
 
-    /// Returns the trace in the file that the key names.
+    /// Trace in the file that the key names.
     pub(crate) fn trace(&self, name: &str) -> Option<Trace> {
         let (key, value) = self.find(name)?;
         let ValueKind::Text(file) = &value.kind else {
@@ -341,7 +341,7 @@ impl<'a> Reader<'a> {
             .ok()
     }
 
-    /// Returns a list of whole numbers from 1, ascending.
+    /// A list of whole numbers from 1, ascending.
     pub(crate) fn numbers(&self, name: &str) -> Option<Vec<u64>> {
         let (key, value) = self.find(name)?;
         let ValueKind::Array(elements) = &value.kind else {
@@ -366,7 +366,7 @@ impl<'a> Reader<'a> {
         Some(numbers)
     }
 
-    /// Returns the value that `find` has for one of the words `candidates`.
+    /// Value that `find` has for one of the words `candidates`.
     pub(crate) fn choice<T>(
         &self,
         name: &str,
@@ -390,7 +390,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Returns the tables of a key that takes one or several, each with its place.
+    /// Tables of a key that takes one or several, each with its place.
     pub(crate) fn tables(&self, name: &str) -> Option<&'a [Value]> {
         let value = self.value(name)?;
         match &value.kind {

@@ -35,7 +35,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// Returns a number without a dimension.
+    /// A number without a dimension.
     pub const fn number(value: f64) -> Self {
         Self {
             value,
@@ -43,7 +43,7 @@ impl Amount {
         }
     }
 
-    /// Returns an amount of data.
+    /// An amount of data.
     pub fn bytes(bytes: Bytes) -> Self {
         Self {
             value: bytes.as_u64() as f64,
@@ -71,8 +71,7 @@ impl Amount {
         Some(Self::number(share.as_f64()))
     }
 
-    /// Returns the quantity as in a plan, in the smallest unit. `None` if its dimension has no
-    /// unit.
+    /// Quantity as in a plan, in the smallest unit. `None` if its dimension has no unit.
     pub fn text(self) -> Option<String> {
         let whole = |value: f64, unit| Some(format!("{} {unit}", libm::round(value)));
         if !self.value.is_finite() {

@@ -91,7 +91,7 @@ impl Condition {
         })
     }
 
-    /// Returns whether it holds; `text_of` returns the values of keys and of `bdp`.
+    /// Whether it holds; `text_of` returns the values of keys and of `bdp`.
     ///
     /// # Errors
     /// The reason in words, if a value cannot be computed.

@@ -47,7 +47,7 @@ enum Operator {
 /// Maximum nesting: the parser is recursive, and each level uses stack.
 const MAX_NESTED: usize = 64;
 
-/// Returns whether a text contains `bdp` or a key.
+/// Whether a text contains `bdp` or a key.
 pub(super) fn is_computed(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let mut words = text.split(|c| !is_part(c));
@@ -76,12 +76,12 @@ impl Expression {
         }
     }
 
-    /// Returns its text.
+    /// Its text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns its value; `value_of` returns the values of keys and of `bdp`.
+    /// Its value; `value_of` returns the values of keys and of `bdp`.
     ///
     /// # Errors
     /// The reason in words: a key without a value, or quantities that cannot be added.
@@ -256,7 +256,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns the length of the number at the start of the text.
+/// Length of the number at the start of the text.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);

@@ -89,7 +89,7 @@ impl Span {
         }
     }
 
-    /// Returns the texts of its levels.
+    /// Texts of its levels.
     pub(super) fn levels(&self) -> Vec<String> {
         let shares = |count: usize| (0..count).map(move |at| at as f64 / (count - 1) as f64);
         match self.division {
@@ -106,7 +106,7 @@ impl Span {
         }
     }
 
-    /// Returns the text of the value at a share of the range. Shares are from 0 to 1.
+    /// Text of the value at a share of the range. Shares are from 0 to 1.
     pub fn at(&self, share: f64) -> String {
         debug_assert!(
             (0.0..=1.0).contains(&share),

@@ -64,7 +64,7 @@ pub(crate) struct Buffer {
     pub(crate) limit: Bytes,
 }
 
-/// Returns the default end of the run. Every flow has had its time by then.
+/// Default end of the run. Every flow has had its time by then.
 pub(crate) fn latest_end(flows: &[Flow]) -> Duration {
     let end = |flow: &Flow| match flow.stop {
         Stop::After(time) => flow.start + flow.start_jitter + time + GRACE,
@@ -106,7 +106,7 @@ impl Context {
         flows
     }
 
-    /// Returns the flows of one table, each one step further than the last.
+    /// Flows of one table, each one step further than the last.
     fn copies(&self, reader: &Reader, group: &FlowGroup, profile: &Profile) -> Vec<Flow> {
         let start_step = reader.time("start_step").unwrap_or(Duration::ZERO);
         let delay_step = reader.time("extra_delay_step").unwrap_or(Duration::ZERO);
@@ -313,7 +313,7 @@ fn application(reader: &Reader) -> Option<AppConfig> {
     Some(application)
 }
 
-/// Returns readers of the flow tables; one empty table if the plan has no `flow`.
+/// Readers of the flow tables; one empty table if the plan has no `flow`.
 pub(crate) fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
     let Some(tables) = plan.tables("flow") else {
         return vec![Reader::empty(&keys::FLOW, &NO_TABLE, plan)];
@@ -343,7 +343,7 @@ struct FlowGroup {
 }
 
 impl FlowGroup {
-    /// Returns the name of the flow with that index, counted from 0.
+    /// Name of the flow with that index, counted from 0.
     fn name(&self, n: u64) -> String {
         match &self.name {
             Some(name) if self.count == 1 => name.clone(),
@@ -372,7 +372,7 @@ fn stop(reader: &Reader) -> Option<Stop> {
     bytes.or(reader.time("duration").map(Stop::After))
 }
 
-/// Returns how data become available to the application. `None`: all of it immediately.
+/// How data become available to the application. `None`: all of it immediately.
 fn supply(reader: &Reader) -> Option<Supply> {
     path::check_pair(reader, ["supply", "supply_every"]);
     if reader.has("supply_until") && !reader.has("supply") {
@@ -436,7 +436,7 @@ fn bpf(reader: &Reader, kernel_sends: bool, name: String) -> Option<Control> {
     }
 }
 
-/// Returns whether Linux could have a control with that name (`TCP_CA_NAME_MAX`).
+/// Whether Linux could have a control with that name (`TCP_CA_NAME_MAX`).
 fn is_name_of_kernel(name: &str) -> bool {
     (1..16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_graphic())
 }

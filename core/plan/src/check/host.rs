@@ -103,7 +103,6 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     }
 }
 
-/// Returns the host with its link.
 pub(crate) fn with_link(host: Host, link: Option<HopConfig>) -> Host {
     Host { link, ..host }
 }

@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Entry, Table, Value, ValueKind};
 use crate::keys::MAX_SERIES;
 
-/// Returns the tables of all series. One with `over` becomes a table for each combination.
+/// Tables of all series. One with `over` becomes a table for each combination.
 pub(super) fn expanded(tables: &[Value], findings: &Findings) -> Vec<Value> {
     let mut all = Vec::new();
     for value in tables {
@@ -115,7 +115,7 @@ fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
     axes.collect()
 }
 
-/// Returns the table with the values of a level added to its `set`.
+/// Table with the values of a level added to its `set`.
 fn with_level(table: &Table, axis: &Axis, level: &Level, place: &Place) -> Table {
     let mut changed = table.clone();
     let mut set = match changed.value("set").map(|value| &value.kind) {

@@ -275,7 +275,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     }
 }
 
-/// Returns the inverse of a packet rate, to the nearest nanosecond.
+/// Inverse of a packet rate, to the nearest nanosecond.
 fn service_time(packets_per_second: u64) -> Duration {
     const SECOND: u64 = 1_000_000_000;
     let rate = packets_per_second.max(1);
@@ -299,8 +299,8 @@ fn corruptions(reader: &Reader) -> Vec<LossModel> {
     models(reader, keys, Some("every packet is damaged"))
 }
 
-/// Returns the loss models of four keys: probability, period, list and bursts. `certain` is the
-/// warning for a probability of 1.
+/// Loss models of four keys: probability, period, list and bursts. `certain` is the warning for a
+/// probability of 1.
 fn models(
     reader: &Reader,
     [random, every, packets, burst]: [&str; 4],
@@ -329,7 +329,7 @@ fn models(
     all.into_iter().flatten().collect()
 }
 
-/// Returns the period in which the losses of a hop occur. `None`: always.
+/// Period in which the losses of a hop occur. `None`: always.
 fn loss_period(reader: &Reader) -> Option<Period> {
     let (from, until) = (reader.time("loss_from"), reader.time("loss_until"));
     let key = ["loss_from", "loss_until"]
@@ -468,7 +468,7 @@ fn reorder(reader: &Reader) -> Option<Reorder> {
     })
 }
 
-/// Returns the key by which a hop marks packets, if it does.
+/// Key by which a hop marks packets, if it does.
 fn marking_key(config: &HopConfig) -> Option<&'static str> {
     let has_queue = config.rate.is_some() || !config.per_packet.is_zero();
     if config.ecn_bleach {
@@ -637,7 +637,7 @@ impl QueueLimitContext<'_> {
         }
     }
 
-    /// Returns thousandths of the bandwidth-delay product.
+    /// Thousandths of the bandwidth-delay product.
     fn bdp(&self, rate: Option<Rate>, share: u64, place: &Place) -> Option<Bytes> {
         let Some(rate) = rate else {
             Diagnostic::error(place, "a BDP needs a rate, and this hop has none")

@@ -341,7 +341,7 @@ impl Graph<'_> {
         })
     }
 
-    /// Returns the nodes that the key of a direction lists.
+    /// Nodes that the key of a direction lists.
     fn past(&self, flow: &Reader, direction: Direction) -> Option<Vec<usize>> {
         let names = flow.texts(direction.key);
         let nodes = names
@@ -350,7 +350,7 @@ impl Graph<'_> {
         nodes.collect()
     }
 
-    /// Returns the index of the node with that name, which `key` of a flow contains.
+    /// Index of the node with that name, which `key` of a flow contains.
     fn known(&self, flow: &Reader, key: &str, name: &str) -> Option<usize> {
         let found = self.nodes.iter().position(|node| node.name == name);
         if found.is_none() {
@@ -366,7 +366,7 @@ impl Graph<'_> {
         found
     }
 
-    /// Returns the links from `from` past the nodes of `past` to `to`, and all nodes.
+    /// Links from `from` past the nodes of `past` to `to`, and all nodes.
     fn route(
         &self,
         flow: &Reader,
@@ -417,8 +417,8 @@ impl Graph<'_> {
         Some((links, visited))
     }
 
-    /// Returns the shortest route as links, each with the node it leads to. Among equal routes the
-    /// earlier links win, media last.
+    /// Shortest route as links, each with the node it leads to. Among equal routes the earlier
+    /// links win, media last.
     fn fewest(&self, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
         let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut open = VecDeque::from([from]);
@@ -444,7 +444,7 @@ impl Graph<'_> {
         Some(links)
     }
 
-    /// Returns the delay of a link, or of the medium of a station.
+    /// Delay of a link, or of the medium of a station.
     fn delay(&self, link: usize) -> Duration {
         let station = link.checked_sub(self.hops.len());
         let Some(station) = station else {
@@ -456,7 +456,7 @@ impl Graph<'_> {
         medium.map_or(Duration::ZERO, |medium| medium.ethernet.medium.delay)
     }
 
-    /// Returns the sum of a route's delays in both directions, access links of its ends included.
+    /// Sum of a route's delays in both directions, access links of its ends included.
     fn round_trip(&self, ends: &Ends) -> Duration {
         let links = ends
             .forward
@@ -470,8 +470,8 @@ impl Graph<'_> {
         sum(links.chain(own))
     }
 
-    /// Returns the topology with all queue limits computed. A limit in BDP uses the longest RTT of
-    /// the routes that cross the link.
+    /// Topology with all queue limits computed. A limit in BDP uses the longest RTT of the routes
+    /// that cross the link.
     fn settled(self, ends: Vec<Option<Ends>>, mtu: u32) -> Topology {
         let trips: Vec<(&Ends, Duration)> = ends
             .iter()

@@ -28,8 +28,8 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Returns the addresses of a space, for a version of the program. `named` are the texts of the
-    /// files that the plan names.
+    /// Addresses of a space, for a version of the program. `named` are the texts of the files that
+    /// the plan names.
     pub fn new(space: &Space, version: &str, named: &[String]) -> Self {
         let template = space.template();
         let of_files = named.iter().fold(0, |sum: u128, text| {
@@ -54,7 +54,7 @@ impl Addresses {
         }
     }
 
-    /// Returns the fingerprint of a cell without a seed.
+    /// Fingerprint of a cell without a seed.
     pub fn plan(&mut self, space: &Space, cell: &Cell) -> u128 {
         let (mut sum, parts) = match self.series.get(&cell.series) {
             Some((sum, parts)) => (*sum, parts),
@@ -80,7 +80,7 @@ impl Addresses {
         sum
     }
 
-    /// Returns the address of a plan's fingerprint with a seed.
+    /// Address of a plan's fingerprint with a seed.
     pub fn with_seed(&self, plan: u128, seed: u64) -> Address {
         let halves = [plan, plan >> 64].map(|half| half as u64);
         let version = [self.version, self.version >> 64].map(|half| half as u64);
@@ -98,7 +98,7 @@ fn leaf(path: &str, text: &str) -> u128 {
     u128::from(mix(a ^ mix(d))) << 64 | u128::from(mix(b.rotate_left(7) ^ mix(c)))
 }
 
-/// Returns a fingerprint of bytes: two multiplications per eight bytes.
+/// A fingerprint of bytes: two multiplications per eight bytes.
 pub fn digest(bytes: &[u8], purpose: u64) -> u128 {
     const FACTORS: [u128; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
     let mut state = [mix(purpose), mix(!purpose)];

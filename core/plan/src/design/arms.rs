@@ -59,17 +59,17 @@ impl Arms {
         }
     }
 
-    /// Returns the number of cells.
+    /// Number of cells.
     pub const fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Returns whether there are no cells.
+    /// Whether there are no cells.
     pub const fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// Returns the cell at index `number`.
+    /// Cell at index `number`.
     ///
     /// # Panics
     /// If there are too few cells.
@@ -84,7 +84,7 @@ impl Arms {
         }
     }
 
-    /// Returns the cells.
+    /// Cells.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = ArmRef<'_>> + Clone {
         (0..self.len()).map(|number| self.at(number))
     }

@@ -51,7 +51,7 @@ pub enum Unbalanced {
 }
 
 impl Effects {
-    /// Returns the effects in a grid.
+    /// Effects in a grid.
     ///
     /// # Errors
     /// If combinations of levels do not occur equally often.
@@ -129,7 +129,7 @@ fn share(part: f64, total: f64) -> f64 {
     }
 }
 
-/// Returns single factors, then pairs.
+/// Single factors, then pairs.
 fn groups(factors: &[usize]) -> Vec<Vec<usize>> {
     let single = factors.iter().map(|factor| alloc::vec![*factor]);
     let pairs = factors.iter().enumerate().flat_map(|(at, a)| {
@@ -144,7 +144,7 @@ fn levels_of(grid: &Grid, factor: usize) -> usize {
     levels.collect::<BTreeSet<_>>().len()
 }
 
-/// Returns the sum of squares between combinations of these factors, and their number.
+/// Sum of squares between combinations of these factors, and their number.
 fn between(grid: &Grid, group: &[usize], grand: f64) -> Result<(f64, f64), Unbalanced> {
     let combinations: usize = group
         .iter()
@@ -171,7 +171,7 @@ fn between(grid: &Grid, group: &[usize], grand: f64) -> Result<(f64, f64), Unbal
     }
 }
 
-/// Returns the summary of the effect over repetitions; only for factors with two levels.
+/// Summary of the effect over repetitions; only for factors with two levels.
 fn effect(grid: &Grid, group: &[usize], repetitions: usize) -> Option<Summary> {
     let two = |factor: &usize| {
         let mut levels = grid.arms.iter().map(|arm| arm.levels[*factor]);

@@ -21,7 +21,7 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// Returns the fraction with given generators, one for each of the last factors.
+    /// Fraction with given generators, one for each of the last factors.
     pub fn new(factors: usize, generators: Vec<u32>) -> Option<Self> {
         let free = factors.checked_sub(generators.len())?;
         let is_word = |word: &u32| *word != 0 && *word < 1 << free;
@@ -32,7 +32,7 @@ impl Fraction {
         })
     }
 
-    /// Returns the smallest fraction of at least this resolution.
+    /// Smallest fraction of at least this resolution.
     pub fn smallest(factors: usize, resolution: u32) -> Option<Self> {
         if !(1..=MAX_FACTORS).contains(&factors) || resolution < 3 {
             return None;
@@ -58,25 +58,24 @@ impl Fraction {
         })
     }
 
-    /// Returns the number of runs.
+    /// Number of runs.
     pub fn runs(&self) -> u64 {
         1 << (self.factors - self.generators.len())
     }
 
-    /// Returns the generators: masks of free factors.
+    /// Generators: masks of free factors.
     pub fn generators(&self) -> &[u32] {
         &self.generators
     }
 
-    /// Returns the resolution: the length of the defining relation's shortest word. `None` if the
-    /// design is full.
+    /// Resolution: the length of the defining relation's shortest word. `None` if the design is
+    /// full.
     pub fn resolution(&self) -> Option<u32> {
         let words = self.relation();
         words.iter().skip(1).map(|word| word.count_ones()).min()
     }
 
-    /// Returns the defining relation: masks of factors whose product is constant. The empty one is
-    /// first.
+    /// Defining relation: masks of factors whose product is constant. The empty one is first.
     pub fn relation(&self) -> Vec<u32> {
         let free = self.factors - self.generators.len();
         let mut words = vec![0];
@@ -93,7 +92,7 @@ impl Fraction {
         words
     }
 
-    /// Returns the level of each factor in a run: 0 low, 1 high.
+    /// Level of each factor in a run: 0 low, 1 high.
     pub fn levels(&self, run: u64) -> Vec<u32> {
         debug_assert!(run < self.runs(), "run {run} of {}", self.runs());
         let free = self.factors - self.generators.len();

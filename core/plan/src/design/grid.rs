@@ -54,7 +54,7 @@ pub struct Pooled {
 }
 
 impl Grid {
-    /// Returns the number of the factor called `name`. A suffix suffices if it is unique.
+    /// Number of the factor called `name`. A suffix suffices if it is unique.
     pub fn factor(&self, name: &str) -> Option<usize> {
         let exact = self.scales.iter().position(|scale| scale.name == name);
         let mut ends = self.scales.iter().enumerate().filter(|(_, scale)| {
@@ -67,7 +67,7 @@ impl Grid {
         })
     }
 
-    /// Returns the table of these factors; values of all others are pooled.
+    /// Table of these factors; values of all others are pooled.
     pub fn pivot(&self, rows: &[usize], column: Option<usize>) -> Pivot {
         self.first_rows(rows, column, usize::MAX)
     }
@@ -119,8 +119,8 @@ impl Grid {
         self.arms.at(number as usize)
     }
 
-    /// Returns the numbers of all arms in the order of their levels of these factors. Arms with
-    /// equal levels stay in the order of their cells.
+    /// Numbers of all arms in the order of their levels of these factors. Arms with equal levels
+    /// stay in the order of their cells.
     pub(crate) fn order(&self, factors: &[usize]) -> Vec<u32> {
         let levels = |number: u32| {
             let arm = self.arm(number);
@@ -131,7 +131,7 @@ impl Grid {
         order
     }
 
-    /// Returns whether two arms have the same levels of these factors.
+    /// Whether two arms have the same levels of these factors.
     pub(crate) fn is_same(&self, factors: &[usize], a: u32, b: u32) -> bool {
         let [a, b] = [self.arm(a), self.arm(b)];
         factors
@@ -149,7 +149,7 @@ impl Grid {
         }
     }
 
-    /// Returns the name of a level; `-` if the factor does not vary.
+    /// Name of a level; `-` if the factor does not vary.
     pub fn label(&self, factor: usize, level: Option<u32>) -> &str {
         level.map_or("-", |level| &self.scales[factor].labels[level as usize])
     }

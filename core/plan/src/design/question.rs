@@ -52,8 +52,8 @@ pub struct Question {
 }
 
 impl Question {
-    /// Returns the question of a plan, with the options of a command line applied. Axes of the
-    /// command line replace those of the plan over the same keys, and are added otherwise.
+    /// Question of a plan, with the options of a command line applied. Axes of the command line
+    /// replace those of the plan over the same keys, and are added otherwise.
     pub fn of(plan: &Plan, typed: &Sweep, seed: Option<u64>) -> Self {
         let own = plan.sweep.clone().unwrap_or_default();
         let name = |text: &str| Axis::read(text).map(|axis| axis.name()).ok();
@@ -91,13 +91,13 @@ impl Question {
         }
     }
 
-    /// Returns the number of repetitions of a cell before the first check of its interval. Without
-    /// `until`: all.
+    /// Number of repetitions of a cell before the first check of its interval. Without `until`:
+    /// all.
     pub const fn first(&self) -> u32 {
         self.repeat.saturating_mul(self.batches)
     }
 
-    /// Returns the number of repetitions that a cell with these values needs; `None`: no more.
+    /// Number of repetitions that a cell with these values needs; `None`: no more.
     ///
     /// It grows by a quarter at a time: the number depends on the values alone and not on the order
     /// in which cells ran.
@@ -111,13 +111,12 @@ impl Question {
         (!is_enough && more > count).then_some(more)
     }
 
-    /// Returns the batch of a repetition.
+    /// Batch of a repetition.
     pub const fn batch_of(&self, repetition: u32) -> u32 {
         repetition / self.repeat
     }
 
-    /// Returns the seed of a repetition. It is the same in every cell, so that cells have the same
-    /// losses.
+    /// Seed of a repetition. It is the same in every cell, so that cells have the same losses.
     pub const fn seed_of(&self, repetition: u32) -> u64 {
         self.seed.wrapping_add(repetition as u64)
     }
@@ -181,7 +180,7 @@ impl QuestionError {
         }
     }
 
-    /// Returns the error as diagnostics of a plan; `source` names the text.
+    /// Error as diagnostics of a plan; `source` names the text.
     pub fn diagnostics(self, source: &str) -> Diagnostics {
         let finding = Diagnostic {
             severity: Severity::Error,

@@ -98,7 +98,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns its changes as overrides `KEY=VALUE`.
+    /// Its changes as overrides `KEY=VALUE`.
     pub fn overrides(&self) -> Vec<String> {
         let changes = self.changes.iter();
         changes
@@ -127,7 +127,7 @@ pub struct Memory {
 }
 
 impl Space {
-    /// Returns the cells of a question about a plan. With `only`, about these series.
+    /// Cells of a question about a plan. With `only`, about these series.
     ///
     /// # Errors
     /// The first invalid text of the question.
@@ -248,27 +248,27 @@ impl Space {
         Ok(())
     }
 
-    /// Returns the number of cell numbers; some may not be cells.
+    /// Number of cell numbers; some may not be cells.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the factors, the slowest-varying first.
+    /// Factors, the slowest-varying first.
     pub fn factors(&self) -> &[Factor] {
         &self.factors
     }
 
-    /// Returns the plan that cells change.
+    /// Plan that cells change.
     pub const fn template(&self) -> &Template {
         &self.template
     }
 
-    /// Returns the numbers of the selected series.
+    /// Numbers of the selected series.
     pub fn series(&self) -> &[usize] {
         &self.series
     }
 
-    /// Returns the cell with a number; `None` if there is none.
+    /// Cell with a number; `None` if there is none.
     pub fn cell(&self, number: u64, files: &dyn Files, memory: &Memory) -> Option<Cell> {
         let chosen = self.chosen(number);
         let has_series = self.series.len() > 1;
@@ -319,7 +319,7 @@ impl Space {
         (!is_excluded).then_some(cell)
     }
 
-    /// Returns the keys drawn per batch.
+    /// Keys drawn per batch.
     pub fn draws(&self) -> impl Iterator<Item = &str> {
         self.draws
             .iter()
@@ -327,7 +327,7 @@ impl Space {
             .map(String::as_str)
     }
 
-    /// Returns the draws of a batch, the same in all cells: keys and values.
+    /// Draws of a batch, the same in all cells: keys and values.
     pub fn drawn(&self, batch: u32) -> impl Iterator<Item = (String, String)> {
         self.draws.iter().flat_map(move |axis| {
             let name = format!("batch-{batch}-{}", axis.name());
@@ -348,7 +348,7 @@ impl Space {
         })
     }
 
-    /// Returns a cell with the draws of a batch.
+    /// A cell with the draws of a batch.
     pub fn in_batch<'a>(&self, cell: &'a Cell, batch: u32) -> Cow<'a, Cell> {
         if self.draws.is_empty() {
             return Cow::Borrowed(cell);
@@ -364,7 +364,7 @@ impl Space {
         cell
     }
 
-    /// Returns the series that a cell runs.
+    /// Series that a cell runs.
     ///
     /// # Errors
     /// Every fault of the plan after the changes.
@@ -423,7 +423,7 @@ impl Space {
         chosen
     }
 
-    /// Returns the value of a key, or of `bdp`, in a cell, if known.
+    /// Value of a key, or of `bdp`, in a cell, if known.
     fn text(&self, cell: &Cell, name: &str, files: &dyn Files, memory: &Memory) -> Option<String> {
         let own = cell.changes.iter().rev().find(|(key, _)| key == name);
         if let Some((_, text)) = own {

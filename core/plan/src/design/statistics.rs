@@ -10,7 +10,7 @@ use gigatcp_units::random::Stream;
 /// Confidence level of the intervals here.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Returns the summary of differences `b - a` of values with the same place.
+/// Summary of differences `b - a` of values with the same place.
 pub fn paired(a: &[f64], b: &[f64]) -> Option<Summary> {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
     Summary::of(&differences)
@@ -19,7 +19,7 @@ pub fn paired(a: &[f64], b: &[f64]) -> Option<Summary> {
 /// The purpose of the random streams of the bootstrap.
 const BOOTSTRAP: u64 = 0x626f_6f74;
 
-/// Returns the percentile bootstrap interval of the mean: Efron, "Bootstrap Methods", 1979.
+/// Percentile bootstrap interval of the mean: Efron, "Bootstrap Methods", 1979.
 pub fn bootstrap(values: &[f64], resamples: usize, seed: u64) -> Option<(f64, f64)> {
     if values.len() < 2 || resamples == 0 {
         return None;
@@ -51,7 +51,7 @@ pub struct Batches {
     pub p: f64,
 }
 
-/// Returns the components of variance of batches of equal size, by analysis of variance.
+/// Components of variance of batches of equal size, by analysis of variance.
 pub fn batches(values: &[&[f64]]) -> Option<Batches> {
     let size = values.first()?.len();
     let alike = values.iter().all(|batch| batch.len() == size);

@@ -26,7 +26,7 @@ pub enum KnownKey {
 }
 
 impl KnownKey {
-    /// Returns whether it takes whole numbers only.
+    /// Whether it takes whole numbers only.
     pub fn is_whole(&self) -> bool {
         match self {
             Self::Key(key) => matches!(key.kind, Kind::Whole(..) | Kind::Octets(..)),
@@ -35,7 +35,7 @@ impl KnownKey {
     }
 }
 
-/// Returns the dotted key that a cell can set.
+/// Dotted key that a cell can set.
 ///
 /// # Errors
 /// There is no such key; the nearest existing one is suggested. `place` is where it was read.
@@ -99,7 +99,7 @@ fn leaf(table: &KeyTable, word: &str) -> Option<KnownKey> {
         .map(KnownKey::Setting)
 }
 
-/// Returns the table of keys below a key, and whether it may occur several times.
+/// Table of keys below a key, and whether it may occur several times.
 fn inner(kind: Kind) -> Option<(&'static KeyTable, bool)> {
     let (heading, many) = match kind {
         Kind::Table(heading) => (heading, false),
@@ -111,7 +111,7 @@ fn inner(kind: Kind) -> Option<(&'static KeyTable, bool)> {
     TABLES.iter().find(is_it).map(|table| (table, many))
 }
 
-/// Returns section and key of a word that was typed without its section.
+/// Section and key of a word that was typed without its section.
 fn section_of(word: &str) -> Option<&'static str> {
     const BY_WORD: [(&str, &str); 8] = [
         ("rtt", "path.rtt"),
