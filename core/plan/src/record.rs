@@ -46,7 +46,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Returns whether it is a test between two hosts, which has neither plan nor seed.
+    /// Whether it is a test between two hosts, which has neither plan nor seed.
     pub fn is_test(&self) -> bool {
         self.plan_hash.is_empty()
     }
@@ -894,14 +894,14 @@ impl FlowRecord {
     }
 }
 
-/// Returns whether a count is omitted from the JSON.
+/// Whether a count is omitted from the JSON.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 impl HopRecord {
-    /// Returns the number of wire packets dropped for all causes.
+    /// Number of wire packets dropped for all causes.
     pub fn dropped_packets(&self) -> u64 {
         self.drops.values().sum()
     }

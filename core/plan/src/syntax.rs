@@ -9,7 +9,7 @@ use toml::de::{DeTable, Error};
 use crate::diagnostic::{Diagnostic, Findings, Place, Source, line_column};
 use crate::document::{Builder, Table};
 
-/// Returns the document, or `None` if the text is not TOML.
+/// Document, or `None` if the text is not TOML.
 pub(crate) fn document(bytes: &[u8], findings: &Findings) -> Option<Table> {
     let text = match core::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -62,7 +62,7 @@ fn report(text: &str, errors: &[Error], findings: &Findings) {
     }
 }
 
-/// Returns the line around a byte: its start and its text.
+/// Line around a byte: its start and its text.
 fn line_at(text: &str, offset: usize) -> (usize, &str) {
     let before = text.get(..offset).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -70,7 +70,7 @@ fn line_at(text: &str, offset: usize) -> (usize, &str) {
     (start, line)
 }
 
-/// Returns the correction of the commonest typo: a quantity without quotes.
+/// Correction of the commonest typo: a quantity without quotes.
 fn quoted(line: &str) -> Option<String> {
     let (key, rest) = line.split_once('=')?;
     let value = rest.split('#').next()?.trim();

@@ -53,12 +53,12 @@ impl Template {
         Ok(Self { plan, documents })
     }
 
-    /// Returns the plan without changes.
+    /// Plan without changes.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Returns the series with that index, with changes `KEY=VALUE`.
+    /// Series with that index, with changes `KEY=VALUE`.
     ///
     /// # Errors
     /// All findings in the changed series.
@@ -92,7 +92,7 @@ impl Template {
         })
     }
 
-    /// Returns every value that the series sets, by dotted key with element indices.
+    /// Every value that the series sets, by dotted key with element indices.
     pub fn leaves(&self, series: usize) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         let document = &self.documents[series];
@@ -104,7 +104,7 @@ impl Template {
         all
     }
 
-    /// Returns the dotted keys, with element indices, that a key of an axis sets.
+    /// Dotted keys, with element indices, that a key of an axis sets.
     pub fn paths(&self, series: usize, key: &str) -> Vec<String> {
         const MARK: &str = "\u{1}";
         let findings = Findings::default();
@@ -144,7 +144,7 @@ fn collect(value: &Value, path: &str, all: &mut BTreeMap<String, String>) {
     all.insert(path.to_owned(), text);
 }
 
-/// Returns a value in a canonical form. `10ms`, `10 ms` and `0.01 s` give the same text.
+/// A value in a canonical form. `10ms`, `10 ms` and `0.01 s` give the same text.
 pub fn canonical(text: &str) -> String {
     let trimmed = text.trim();
     match Amount::read(trimmed) {

@@ -52,7 +52,7 @@ fn remove_from_element(element: &mut Value, words: &[&str]) -> bool {
     }
 }
 
-/// Returns every dotted key that the document sets, without element indices.
+/// Every dotted key that the document sets, without element indices.
 pub(crate) fn keys(document: &Table) -> Vec<String> {
     let mut all = Vec::new();
     collect(document, "", &mut all);

@@ -20,8 +20,8 @@ use alloc::vec::Vec;
 /// Share of the plateau at which a transfer is up to speed.
 const UP_TO_SPEED: f64 = 0.9;
 
-/// Returns the median of `values`; `None` if there are none. For an even number of values it is the
-/// mean of the middle two. NaN sorts last.
+/// Median of `values`; `None` if there are none. For an even number of values it is the mean of the
+/// middle two. NaN sorts last.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -33,8 +33,8 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some((values[middle - 1] + upper) / 2.0)
 }
 
-/// Returns the plateau of the intervals `rates`, (end, rate) each; `None` while still growing. It
-/// is in the unit of the rates.
+/// Plateau of the intervals `rates`, (end, rate) each; `None` while still growing. It is in the
+/// unit of the rates.
 pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
     let mut before = 0.0;
     let mut fastest = (0, f64::NEG_INFINITY);
@@ -50,8 +50,8 @@ pub fn plateau(rates: &[(f64, f64)]) -> Option<f64> {
     median(rates[fastest.0..].iter().map(|&(_, rate)| rate))
 }
 
-/// Returns the end of the first interval at 90 % of the [`plateau`]; `None` while growing. It is in
-/// the unit of the ends.
+/// End of the first interval at 90 % of the [`plateau`]; `None` while growing. It is in the unit of
+/// the ends.
 pub fn seconds_to_90(rates: &[(f64, f64)]) -> Option<f64> {
     let bar = plateau(rates)? * UP_TO_SPEED;
     let reached = rates.iter().find(|&&(_, rate)| rate >= bar);

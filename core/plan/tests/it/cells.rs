@@ -197,7 +197,7 @@ fn a_command_line_replaces_axes_over_the_same_keys_and_adds_others() {
     assert_eq!((question.repeat, question.seed), (3, 9));
 }
 
-/// Returns the addresses of all cells with a seed.
+/// Addresses of all cells with a seed.
 fn addresses(plan: &str, sweep: &Sweep, version: &str, seed: u64) -> Vec<u128> {
     let space = space_of(plan, sweep).unwrap();
     let mut addresses = Addresses::new(&space, version, &[]);

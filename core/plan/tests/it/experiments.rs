@@ -17,7 +17,7 @@ fn fink() -> Plan {
     )
 }
 
-/// Returns a scenario without the keys that were changed in 2007.
+/// A scenario without the keys that were changed in 2007.
 fn common_part(scenario: &Scenario) -> String {
     let mut common = scenario.clone();
     common.duration = Duration::ZERO;

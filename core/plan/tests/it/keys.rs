@@ -6,8 +6,7 @@ use gigatcp_plan::keys::{Fallback, Kind, TABLES};
 use gigatcp_plan::{Files, parse, parse_with};
 use gigatcp_tcp::profile::SETTINGS;
 
-/// Returns a plan that sets only `key` in the table with that heading. It includes what the key
-/// requires.
+/// A plan that sets only `key` in the table with that heading. It includes what the key requires.
 fn plan_with(heading: &str, key: &str, example: &str) -> String {
     let line = format!("{key} = {example}\n");
     let head = "name = \"x\"\n";
@@ -133,7 +132,7 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
     }
 }
 
-/// Returns a required key, unless it is the one under test.
+/// A required key, unless it is the one under test.
 fn required(tried: &str, name: &str, value: &str) -> String {
     if tried == name {
         return String::new();
@@ -141,7 +140,7 @@ fn required(tried: &str, name: &str, value: &str) -> String {
     format!("{name} = \"{value}\"\n")
 }
 
-/// Returns a plan of two nodes with `lines` for nodes, or for links.
+/// A plan of two nodes with `lines` for nodes, or for links.
 fn topology(lines: &str, what: &str) -> String {
     let link = match what {
         "link" => "",

@@ -19,7 +19,7 @@ fn receiver(lines: &str) -> Host {
     plan(lines).series[0].scenario.receiver.clone()
 }
 
-/// Returns the messages of warnings, each with the text at its place.
+/// Messages of warnings, each with the text at its place.
 fn warnings(lines: &str) -> Vec<(String, String)> {
     let warnings = plan(lines).warnings;
     let said = warnings.list.iter().map(|warning| {

@@ -114,7 +114,7 @@ fn two_by_three() -> Grid {
     }
 }
 
-/// Returns the grid with other cells.
+/// Grid with other cells.
 fn changed(change: impl FnOnce(&mut Vec<Arm>)) -> Grid {
     let grid = two_by_three();
     let mut arms: Vec<Arm> = grid.arms.iter().map(Arm::from).collect();

@@ -4,7 +4,7 @@ mod topology;
 
 use gigatcp_plan::{Diagnostic, Diagnostics, Files, Severity, Source, parse, parse_with};
 
-/// Returns a plan in which only `lines` can be wrong.
+/// A plan in which only `lines` can be wrong.
 fn plan_with(lines: &str) -> String {
     if lines.starts_with("path =") || lines.contains("[path") {
         return format!("name = \"x\"\n{lines}\n");
@@ -19,7 +19,7 @@ fn refused(text: &str) -> Diagnostics {
     }
 }
 
-/// Returns the only finding, and the text at its place.
+/// Only finding, and the text at its place.
 fn only(lines: &str) -> (Diagnostic, String) {
     let findings = refused(&plan_with(lines));
     let [finding] = &findings.list[..] else {
