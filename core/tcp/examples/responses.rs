@@ -86,7 +86,7 @@ impl Figure {
         }
     }
 
-    /// Returns the mean window of the run.
+    /// Mean window of the run.
     fn measure(&self) -> f64 {
         let entry = find(self.control).expect("a control of the registry");
         let config = Config {
@@ -296,7 +296,6 @@ fn highspeed_table_6() -> bool {
     is_met
 }
 
-/// Returns the measured values.
 fn measured(figures: &[Figure]) -> Vec<f64> {
     let next = AtomicUsize::new(0);
     let work = || {

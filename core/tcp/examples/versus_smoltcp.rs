@@ -76,7 +76,7 @@ fn main() {
     }
 }
 
-/// Returns the rate of a transfer in Gbit/s.
+/// Rate of a transfer in Gbit/s.
 fn rate(task: Task, transfer: impl Fn(Task)) -> f64 {
     let before = time_on_cpu();
     transfer(task);
@@ -91,7 +91,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 /// Start of the first measurement.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Returns the CPU time of this thread.
+/// CPU time of this thread.
 fn time_on_cpu() -> Duration {
     let counted = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = counted.and_then(|line| line.split(' ').next()?.parse().ok());

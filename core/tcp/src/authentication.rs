@@ -74,7 +74,7 @@ pub struct Direction {
 }
 
 impl MasterKey {
-    /// Returns a master key with `id` for both directions that covers the other options.
+    /// A master key with `id` for both directions that covers the other options.
     pub fn new(id: u8, algorithm: Algorithm, secret: &[u8]) -> Self {
         Self {
             send_id: id,
@@ -85,7 +85,7 @@ impl MasterKey {
         }
     }
 
-    /// Returns this key with one identifier for each direction.
+    /// This key with one identifier for each direction.
     #[must_use]
     pub fn with_ids(self, send_id: u8, receive_id: u8) -> Self {
         Self {
@@ -95,8 +95,8 @@ impl MasterKey {
         }
     }
 
-    /// Returns this key with the other options covered or not. Without coverage, middleboxes may
-    /// change them.
+    /// This key with the other options covered or not. Without coverage, middleboxes may change
+    /// them.
     #[must_use]
     pub fn covering_options(self, covers_options: bool) -> Self {
         Self {
@@ -105,15 +105,14 @@ impl MasterKey {
         }
     }
 
-    /// Returns the traffic key of one direction.
+    /// Traffic key of one direction.
     pub fn traffic_key(&self, direction: &Direction) -> TrafficKey {
         code::derive(self.algorithm, &self.secret, direction)
     }
 
-    /// Returns the code of an encoded segment sent between `endpoints`. The segment must have an
-    /// authentication option; the content of its code field does not matter. `sne` is the
-    /// extension of its sequence number (RFC 5925 section 6.2). `None` for octets without the
-    /// option.
+    /// Code of an encoded segment sent between `endpoints`. The segment must have an authentication
+    /// option; the content of its code field does not matter. `sne` is the extension of its
+    /// sequence number (RFC 5925 section 6.2). `None` for octets without the option.
     pub fn code(
         &self,
         key: &TrafficKey,
@@ -209,17 +208,17 @@ impl KeyChain {
         Ok(())
     }
 
-    /// Returns the first key, with which an active open begins.
+    /// First key, with which an active open begins.
     pub fn first(&self) -> Option<&MasterKey> {
         self.keys.first()
     }
 
-    /// Returns the key we send with under this KeyID.
+    /// Key we send with under this KeyID.
     pub fn sending(&self, send_id: u8) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.send_id == send_id)
     }
 
-    /// Returns the key the peer sends with under this KeyID.
+    /// Key the peer sends with under this KeyID.
     pub fn receiving(&self, receive_id: u8) -> Option<&MasterKey> {
         self.keys.iter().find(|key| key.receive_id == receive_id)
     }
@@ -236,7 +235,7 @@ pub struct Keys<P> {
 }
 
 impl<P: PayloadOctets> Keys<P> {
-    /// Returns the keys of `chain`; `None` if it is empty.
+    /// Keys of `chain`; `None` if it is empty.
     pub fn new(chain: KeyChain) -> Option<Self> {
         chain.first()?;
         Some(Self {

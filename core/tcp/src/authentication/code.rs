@@ -84,7 +84,7 @@ impl Code {
         }
     }
 
-    /// Returns the untruncated code: 20 or 16 octets.
+    /// Untruncated code: 20 or 16 octets.
     fn finish(self) -> [u8; LONGEST_KEY] {
         let mut whole = [0; LONGEST_KEY];
         match self {
@@ -116,8 +116,8 @@ pub(super) fn derive(algorithm: Algorithm, secret: &[u8], direction: &Direction)
     }
 }
 
-/// Returns the AES key of a secret (RFC 5926 section 3.1.1.2). A secret that is not 16 octets long
-/// is condensed under the zero key, as in RFC 4615.
+/// AES key of a secret (RFC 5926 section 3.1.1.2). A secret that is not 16 octets long is condensed
+/// under the zero key, as in RFC 4615.
 fn aes_key(secret: &[u8]) -> [u8; 16] {
     if let Ok(key) = secret.try_into() {
         return key;
@@ -136,8 +136,7 @@ fn add_address(code: &mut Code, address: IpAddr) {
     }
 }
 
-/// Returns the code of an encoded segment; `None` without an authentication option. See RFC 5925
-/// section 5.1.
+/// Code of an encoded segment; `None` without an authentication option. See RFC 5925 section 5.1.
 pub(super) fn of_segment(
     key: &TrafficKey,
     sne: u32,

@@ -46,7 +46,6 @@ const BETA_SCALE: u64 = 1024;
 /// Factor of a reduction after loss: 0.8.
 const BETA: u64 = 819;
 
-/// Returns a BIC control.
 pub(super) fn control(config: &Config) -> Windowed<Bic> {
     Windowed::new(config, Bic::default())
 }
@@ -96,7 +95,7 @@ impl Law for Bic {
     }
 }
 
-/// Returns the segments acknowledged per segment of growth, with the maximum at `maximum`.
+/// Segments acknowledged per segment of growth, with the maximum at `maximum`.
 pub(super) fn segments_per_step(cwnd: u32, maximum: u32, has_lost: bool) -> u32 {
     if cwnd <= LOW_WINDOW {
         return cwnd;
@@ -113,7 +112,7 @@ pub(super) fn segments_per_step(cwnd: u32, maximum: u32, has_lost: bool) -> u32 
     }
 }
 
-/// Returns the step of the bisection below the maximum.
+/// Step of the bisection below the maximum.
 fn below(cwnd: u32, maximum: u32) -> u32 {
     match (maximum - cwnd) / B {
         0 | 1 => slowest(cwnd),
@@ -122,7 +121,7 @@ fn below(cwnd: u32, maximum: u32) -> u32 {
     }
 }
 
-/// Returns the step above the maximum, slow at first.
+/// Step above the maximum, slow at first.
 fn above(cwnd: u32, maximum: u32) -> u32 {
     match cwnd - maximum {
         distance if distance < B => slowest(cwnd),
@@ -131,7 +130,7 @@ fn above(cwnd: u32, maximum: u32) -> u32 {
     }
 }
 
-/// Returns the step close to the maximum.
+/// Step close to the maximum.
 fn slowest(cwnd: u32) -> u32 {
     cwnd.saturating_mul(SMOOTH_PART) / B
 }

@@ -33,7 +33,6 @@ const MAX_INEFFECTUAL: u32 = 5;
 /// Sum of gradients that shows an effect, in microseconds.
 const EFFECT: i64 = -32;
 
-/// Returns a CDG control.
 pub(super) fn control(config: &Config) -> Windowed<Cdg> {
     let config = Config {
         usual_slow_start: SlowStart::HyStart,
@@ -90,7 +89,7 @@ impl Cdg {
         round.max = round.max.max(rtt);
     }
 
-    /// Returns g of the finished round, in microseconds summed over eight rounds.
+    /// G of the finished round, in microseconds summed over eight rounds.
     fn gradient(&mut self, now: Extremes, before: Extremes) -> i64 {
         self.gradients[self.tail] = Extremes {
             min: now.min - before.min,
@@ -108,7 +107,7 @@ impl Cdg {
         g * ROUNDS as i64 / self.filled as i64
     }
 
-    /// Returns whether the window falls for a gradient of `g`.
+    /// Whether the window falls for a gradient of `g`.
     fn backs_off(&mut self, g: i64) -> bool {
         if g <= 0 || self.random.uniform() < libm::exp(-FACTOR * g as f64) {
             return false;

@@ -27,7 +27,6 @@ const GAMMA: u64 = 30;
 /// Window in segments from which on dwnd is used.
 const LOW_WINDOW: u64 = 38;
 
-/// Returns a Compound control.
 pub(super) fn control(config: &Config) -> Windowed<Compound> {
     Windowed::new(config, Compound::default())
 }

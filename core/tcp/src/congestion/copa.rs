@@ -38,7 +38,6 @@ const EMPTY_WITHIN: u32 = 5;
 /// Divisor of the delay's range for a nearly empty queue.
 const NEARLY_EMPTY: u64 = 10;
 
-/// Returns a Copa control.
 pub(super) fn control(config: &Config) -> Windowed<Copa> {
     Windowed::new(config, Copa::new())
 }
@@ -78,13 +77,13 @@ impl Copa {
         }
     }
 
-    /// Returns standing RTT and queueing delay.
+    /// Standing RTT and queueing delay.
     fn delays(&self) -> Option<(Duration, Duration)> {
         let standing = self.standing.value()?;
         Some((standing, standing.saturating_sub(self.min_rtt.value()?)))
     }
 
-    /// Returns whether the rate is above the target, eq. (1).
+    /// Whether the rate is above the target, eq. (1).
     fn is_above(&self, window: &Window) -> bool {
         let Some((standing, dq)) = self.delays() else {
             return false;

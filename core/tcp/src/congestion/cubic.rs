@@ -76,13 +76,13 @@ impl Stage {
         }
     }
 
-    /// Returns `W_cubic`(t), Figure 1.
+    /// `W_cubic`(t), Figure 1.
     fn w_cubic(&self, t: f64) -> f64 {
         let x = t - self.k;
         C * x * x * x + self.w_max
     }
 
-    /// Returns the window one RTT ahead, within its bounds.
+    /// Window one RTT ahead, within its bounds.
     fn target(&self, t: f64, rtt: f64, cwnd: f64) -> f64 {
         self.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd)
     }
@@ -152,7 +152,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Returns a control in its initial state.
+    /// A control in its initial state.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let smss = config.smss.max(1);

@@ -67,7 +67,7 @@ const CUBE_ROOTS: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Returns the cube root by table and one step of Newton's method.
+/// Cube root by table and one step of Newton's method.
 fn cube_root(a: u64) -> u64 {
     let bits = u64::from(u64::BITS - a.leading_zeros());
     if bits < 7 {
@@ -135,7 +135,7 @@ impl Memory {
         self.cnt
     }
 
-    /// Returns `cnt` by the cubic function.
+    /// `cnt` by the cubic function.
     fn by_function(&mut self, cwnd: u32, acked: u64, now: u64) -> u64 {
         let start = match self.epoch_start {
             Some(start) => start,
@@ -168,7 +168,7 @@ impl Memory {
         };
     }
 
-    /// Returns the cubic function one minimum RTT, rounded up to ticks, after `elapsed` milliseconds.
+    /// Cubic function one minimum RTT, rounded up to ticks, after `elapsed` milliseconds.
     fn target(&self, elapsed: u64) -> u64 {
         let ahead = self.delay_min.div_ceil(1_000_000 / HZ);
         let ahead = ahead.next_multiple_of(self.tick.max(1));
@@ -241,13 +241,13 @@ impl CubicLinux {
         }
     }
 
-    /// Returns the last tick of the clock, in milliseconds.
+    /// Last tick of the clock, in milliseconds.
     fn tick_at(&self, at: Instant) -> u64 {
         let ms = ticks(at);
         ms - ms % self.memory.tick.max(1)
     }
 
-    /// Returns the whole segments acknowledged; the rest is kept for the next ACK.
+    /// Whole segments acknowledged; the rest is kept for the next ACK.
     fn segments(&mut self, octets: u64) -> u64 {
         let octets = octets.saturating_add(self.remainder);
         self.remainder = octets % u64::from(self.smss);

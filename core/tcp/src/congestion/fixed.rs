@@ -19,7 +19,7 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    /// Returns a constant window.
+    /// A constant window.
     pub(super) fn new(config: &Config) -> Self {
         let smss = u64::from(config.smss.max(1));
         Self {

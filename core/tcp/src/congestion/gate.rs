@@ -36,7 +36,7 @@ impl Gate {
         core::mem::replace(&mut self.before, ack.phase)
     }
 
-    /// Returns the effect that this ACK may have.
+    /// Effect that this ACK may have.
     pub(super) fn effect(&mut self, ack: &Ack) -> AckEffect {
         let before = self.pass(ack);
         if is_reducing(before) || is_reducing(ack.phase) {
@@ -48,7 +48,7 @@ impl Gate {
         }
     }
 
-    /// Returns whether the window has been reduced for the data in flight.
+    /// Whether the window has been reduced for the data in flight.
     pub(super) fn is_reducing(&self) -> bool {
         self.reducing
     }
@@ -75,7 +75,7 @@ impl Gate {
     }
 }
 
-/// Returns whether the window is being reduced in `phase`.
+/// Whether the window is being reduced in `phase`.
 pub(super) fn is_reducing(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Cwr)
 }

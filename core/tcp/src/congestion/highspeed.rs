@@ -57,7 +57,7 @@ fn increase(w: f64) -> f64 {
     (0.078 * libm::pow(w, 0.8) * 2.0 * b / (2.0 - b)).max(1.0)
 }
 
-/// Returns a HighSpeed control.
+/// A HighSpeed control.
 pub(super) fn control(config: &Config) -> Windowed<HighSpeed> {
     Windowed::new(config, HighSpeed { at: 0, step: SCALE })
 }

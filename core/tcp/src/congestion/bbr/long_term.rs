@@ -34,7 +34,7 @@ pub(super) struct LongTerm {
 }
 
 impl LongTerm {
-    /// Returns the rate to keep to, if there is a policer.
+    /// Rate to keep to, if there is a policer.
     pub(super) fn rate(&self) -> Option<u64> {
         self.is_used.then_some(self.bw)
     }

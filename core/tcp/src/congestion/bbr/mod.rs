@@ -140,17 +140,17 @@ impl Bbr {
         bbr
     }
 
-    /// Returns octets in segments, rounded up.
+    /// Octets in segments, rounded up.
     fn segments(&self, octets: Bytes) -> u64 {
         octets.as_u64().div_ceil(self.mss)
     }
 
-    /// Returns the segments in flight.
+    /// Segments in flight.
     fn packets_in_flight(&self) -> u64 {
         self.in_flight.div_ceil(self.mss)
     }
 
-    /// Returns the rate of the model (`bbr_bw`).
+    /// Rate of the model (`bbr_bw`).
     fn bw(&self) -> u64 {
         self.long_term.rate().unwrap_or(self.model.max_bw())
     }

@@ -26,13 +26,13 @@ const MAX_EPOCH: u64 = 1 << 20;
 /// Maximum of `extra_acked`, as time at the model's rate.
 const MAX_EXTRA_US: u64 = 100_000;
 
-/// Returns the rate of `octets` in `us`.
+/// Rate of `octets` in `us`.
 pub(super) fn rate_of(octets: u64, mss: u64, us: u64) -> u64 {
     let segments = (u128::from(octets) << BW_SCALE) / u128::from(mss);
     (segments / u128::from(us.max(1))).min(MAX_BW) as u64
 }
 
-/// Returns the segments sent at `bw` in `us`, rounded down.
+/// Segments sent at `bw` in `us`, rounded down.
 fn segments_in(bw: u64, us: u64) -> u64 {
     let segments = (u128::from(bw) * u128::from(us)) >> BW_SCALE;
     u64::try_from(segments).unwrap_or(u64::MAX)
@@ -78,7 +78,7 @@ impl Model {
         self.bw.value()
     }
 
-    /// Returns `gain` (in 1/256) times rate times RTT, in segments.
+    /// `gain` (in 1/256) times rate times RTT, in segments.
     pub(super) fn bdp(&self, bw: u64, gain: u64) -> u64 {
         let Some(rtt) = self.min_rtt_us else {
             return INITIAL_CWND;
@@ -115,13 +115,13 @@ impl Aggregation {
         }
     }
 
-    /// Returns the larger of both slots, in segments.
+    /// Larger of both slots, in segments.
     fn extra(&self) -> u64 {
         self.slots[0].max(self.slots[1])
     }
 }
 
-/// Returns the rate sample of an ACK, if reliable, and its interval in microseconds.
+/// Rate sample of an ACK, if reliable, and its interval in microseconds.
 fn sample_of(ack: &Ack) -> Option<(&RateSample, u64)> {
     let sample = ack.rate.as_ref()?;
     let us = sample.interval().as_micros();
@@ -170,7 +170,7 @@ impl Bbr {
         *slot = extra.max(*slot);
     }
 
-    /// Returns the segments added to the window for ACK aggregation, once the pipe is full.
+    /// Segments added to the window for ACK aggregation, once the pipe is full.
     pub(super) fn aggregation_allowance(&self) -> u64 {
         if !self.full_pipe.is_reached {
             return 0;

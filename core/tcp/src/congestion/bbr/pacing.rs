@@ -53,13 +53,13 @@ impl Bbr {
         }
     }
 
-    /// Returns the segments of a super-segment, for the model (`bbr_tso_segs_goal`).
+    /// Segments of a super-segment, for the model (`bbr_tso_segs_goal`).
     pub(super) fn tso_goal(&self) -> u64 {
         let segments = (self.pacing_rate >> 10).min(MAX_GOAL) / self.mss;
         segments.max(self.min_tso_segments()).min(MAX_SEGMENTS)
     }
 
-    /// Returns the octets of a release (`tcp_tso_autosize`): more on a very short path.
+    /// Octets of a release (`tcp_tso_autosize`): more on a very short path.
     pub(super) fn release_size(&self) -> Bytes {
         let short = self.model.min_rtt_us.map_or(0, |us| {
             MAX_RELEASE
@@ -70,8 +70,8 @@ impl Bbr {
         Bytes::new((octets / self.mss).max(self.min_tso_segments()) * self.mss)
     }
 
-    /// Returns how many of `packets` are still in flight when the next segment may leave. Pacing
-    /// has queued departures ahead (`bbr_packets_in_net_at_edt`).
+    /// How many of `packets` are still in flight when the next segment may leave. Pacing has queued
+    /// departures ahead (`bbr_packets_in_net_at_edt`).
     pub(super) fn packets_at_departure(&self, packets: u64, now: Instant) -> u64 {
         let ahead = self.departs_at.saturating_since(now).as_micros();
         let delivered = (u128::from(self.bw()) * u128::from(ahead)) >> BW_SCALE;

@@ -36,7 +36,7 @@ impl Cycle {
         GAINS[self.index]
     }
 
-    /// Returns whether this is the phase that probes for bandwidth.
+    /// Whether this is the phase that probes for bandwidth.
     pub(super) fn probes(&self) -> bool {
         self.index == 0
     }

@@ -10,12 +10,12 @@ const RATE: u64 = 1_250_000;
 const RTT: Duration = Duration::from_millis(40);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Returns a path whose queue holds four BDPs.
+/// A path whose queue holds four BDPs.
 fn path() -> Path<Bbr> {
     Path::new(Bbr::new(&config()), RATE, RTT, 200)
 }
 
-/// Returns the rate of the model in octets per second.
+/// Rate of the model in octets per second.
 fn model(path: &Path<Bbr>) -> f64 {
     path.control.bw() as f64 / 16_777_216.0 * 1e6 * SIZE as f64
 }

@@ -10,7 +10,7 @@ use super::super::Ack;
 use super::{Bbr, INITIAL_CWND, MAX_CWND, MIN_CWND, Mode};
 use crate::events::Phase;
 
-/// Returns whether lost data is being retransmitted.
+/// Whether lost data is being retransmitted.
 fn is_repairing(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Loss)
 }
@@ -25,7 +25,7 @@ impl Bbr {
         };
     }
 
-    /// Returns the segments in flight at this rate and `gain` (`bbr_inflight`).
+    /// Segments in flight at this rate and `gain` (`bbr_inflight`).
     pub(super) fn inflight(&self, bw: u64, gain: u64) -> u64 {
         self.with_budget(self.model.bdp(bw, gain))
     }
@@ -58,7 +58,7 @@ impl Bbr {
         }
     }
 
-    /// Returns whether recovery determines the window.
+    /// Whether recovery determines the window.
     fn recovers(&mut self, ack: &Ack, acked: u64) -> bool {
         let lost = self.segments(ack.lost);
         if lost > 0 {

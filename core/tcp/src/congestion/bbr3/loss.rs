@@ -56,7 +56,7 @@ impl Bounds {
     }
 }
 
-/// Returns `InflightAtLoss` in octets; `lost` includes the lost `size`.
+/// `InflightAtLoss` in octets; `lost` includes the lost `size`.
 fn inflight_at_loss(tx_in_flight: u64, size: u64, lost: u64) -> u64 {
     let before = tx_in_flight.saturating_sub(size);
     let lost_before = u128::from(lost.saturating_sub(size)) * u128::from(UNIT);

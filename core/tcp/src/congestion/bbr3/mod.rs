@@ -76,7 +76,7 @@ impl State {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// Returns whether it sends more than was delivered: `IsProbingBW`.
+    /// Whether it sends more than was delivered: `IsProbingBW`.
     fn probes(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }

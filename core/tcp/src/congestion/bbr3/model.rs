@@ -189,7 +189,7 @@ impl Bbr3 {
         epoch.extra.on_sample(self.rates.round_count, extra);
     }
 
-    /// Returns `gain` · `rate` · `min_rtt` (`BDPMultiple`); without an RTT the initial window.
+    /// `gain` · `rate` · `min_rtt` (`BDPMultiple`); without an RTT the initial window.
     pub(super) fn bdp_of(&self, rate: u64, gain: u64) -> u64 {
         match self.rtt.min_rtt {
             None => self.initial_cwnd,
@@ -202,12 +202,12 @@ impl Bbr3 {
         self.bdp_of(self.rates.bw, UNIT).min(self.cwnd)
     }
 
-    /// Returns a full pipe without a queue: `Inflight(max_bw, 1.0)`.
+    /// A full pipe without a queue: `Inflight(max_bw, 1.0)`.
     pub(super) fn full_pipe(&self) -> u64 {
         self.with_budget(self.bdp_of(self.rates.max_bw(), UNIT))
     }
 
-    /// Returns four segments.
+    /// Four segments.
     pub(super) fn min_pipe(&self) -> u64 {
         super::MIN_PIPE * self.smss
     }

@@ -13,7 +13,7 @@ const RTT: Duration = Duration::from_millis(20);
 const BDP: u64 = 200 * SIZE;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Returns a path whose queue holds `queue` BDPs.
+/// A path whose queue holds `queue` BDPs.
 fn path(queue: f64) -> Path<Bbr3> {
     let limit = (queue * 200.0) as u64;
     Path::new(Bbr3::new(&config()), RATE, RTT, limit)

@@ -23,7 +23,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns the send quantum (`SetSendQuantum`).
+    /// Send quantum (`SetSendQuantum`).
     pub(super) fn quantum(&self) -> u64 {
         let most = MAX_QUANTUM.max(2 * self.smss);
         (self.pacing_rate / 1000).clamp(2 * self.smss, most)

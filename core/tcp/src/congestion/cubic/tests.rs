@@ -43,7 +43,7 @@ fn event(ms: u64, kind: CongestionKind, flight: u64) -> Congestion {
     }
 }
 
-/// Returns a control after congestion at `cwnd` segments.
+/// A control after congestion at `cwnd` segments.
 fn after_loss_at(cwnd: f64) -> Cubic {
     let mut cubic = Cubic::new(&config(None));
     cubic.cwnd = cwnd;

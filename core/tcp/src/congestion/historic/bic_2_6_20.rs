@@ -16,7 +16,6 @@ use super::linux_2_6_20::{Acks, Control, History, Law, beta_of};
 use crate::congestion::Config;
 use crate::congestion::bic::{LOW_WINDOW, segments_per_step};
 
-/// Returns a BIC control.
 pub(super) fn control(config: &Config) -> Control<Bic> {
     Control::new(config, Bic)
 }

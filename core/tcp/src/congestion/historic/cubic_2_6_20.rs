@@ -35,7 +35,6 @@ const ACKS_BEFORE_LOSS: u64 = 50;
 /// integers.
 const RENO_EIGHTHS: u64 = 23;
 
-/// Returns a CUBIC control.
 pub(super) fn control(config: &Config) -> Control<Cubic> {
     Control::new(config, Cubic::default())
 }
@@ -63,12 +62,12 @@ impl Cubic {
         self.k = cube_root(CUBE_FACTOR * (self.origin - u64::from(cwnd)));
     }
 
-    /// Returns the cubic function at `elapsed` ticks.
+    /// Cubic function at `elapsed` ticks.
     fn target(&self, elapsed: u64) -> u64 {
         cubic(self.origin, self.k, elapsed + self.delay_min / 8)
     }
 
-    /// Returns the minimum ACKs per segment, by the limit on segments per second.
+    /// Minimum ACKs per segment, by the limit on segments per second.
     fn fewest_acks(&self, cwnd: u64) -> u64 {
         match self.delay_min {
             0 => 0,
@@ -123,7 +122,7 @@ impl Law for Cubic {
     }
 }
 
-/// Returns the cube root, off by at most one where it matters; 0 of 0.
+/// Cube root, off by at most one where it matters; 0 of 0.
 fn cube_root(a: u64) -> u64 {
     if a == 0 {
         return 0;

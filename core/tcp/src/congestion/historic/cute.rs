@@ -16,7 +16,6 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// Returns a CUTE control.
 pub(super) fn control(config: &Config) -> Windowed<Cute> {
     Windowed::new(config, Cute)
 }

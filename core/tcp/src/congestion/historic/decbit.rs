@@ -18,7 +18,7 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion, CongestionKind};
 
-/// Returns a DECbit control.
+/// A DECbit control.
 pub(super) fn control(config: &Config) -> Windowed<DecBit> {
     Windowed::new(config, DecBit::default())
 }
