@@ -37,7 +37,7 @@ const MAX_RTT_STEP: u64 = 20;
 /// minRTT in ticks up to which β stays at its minimum.
 const SHORT_RTT: u64 = 10;
 
-/// Returns an RTT in ticks, rounded up as in the kernel.
+/// An RTT in ticks, rounded up as in the kernel.
 fn rtt_ticks(rtt: Duration) -> u64 {
     rtt.as_micros().div_ceil(1_000_000 / HZ).max(1)
 }
@@ -57,7 +57,7 @@ struct Throughput {
     largest_before: u64,
 }
 
-/// Returns an H-TCP control.
+/// An H-TCP control.
 pub(super) fn control(config: &Config) -> Windowed<Htcp> {
     Windowed::new(config, Htcp::default())
 }
@@ -78,7 +78,7 @@ pub(super) struct Htcp {
 }
 
 impl Htcp {
-    /// Returns the ticks since the last congestion.
+    /// Ticks since the last congestion.
     fn delta(&self, now: u64) -> u64 {
         now.saturating_sub(self.last_congestion.unwrap_or(now))
     }

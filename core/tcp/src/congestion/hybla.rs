@@ -33,7 +33,6 @@ const EIGHTH_POWERS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 /// Scale of growth.
 const SCALE: u64 = 128;
 
-/// Returns a Hybla control.
 pub(super) fn control(config: &Config) -> Windowed<Hybla> {
     Windowed::new(
         config,

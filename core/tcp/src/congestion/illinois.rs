@@ -37,7 +37,6 @@ const THETA: u32 = 5;
 /// Maximum RTT that counts, in microseconds.
 const MAX_RTT: u64 = 1 << 30;
 
-/// Returns an Illinois control.
 pub(super) fn control(config: &Config) -> Windowed<Illinois> {
     Windowed::new(config, Illinois::new())
 }

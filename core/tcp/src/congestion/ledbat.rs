@@ -63,13 +63,13 @@ impl Delays {
         self.next = (self.next + 1) % CURRENT_FILTER;
     }
 
-    /// Returns the base delay; `None` before the first sample.
+    /// Base delay; `None` before the first sample.
     pub(super) fn base(&self) -> Option<Duration> {
         let base = self.base.into_iter().min();
         base.filter(|base| *base != Duration::MAX)
     }
 
-    /// Returns the queueing delay, zero before the first sample.
+    /// Queueing delay, zero before the first sample.
     pub(super) fn queueing(&self) -> Duration {
         let current = self.current.into_iter().min();
         match (current, self.base()) {
@@ -79,7 +79,6 @@ impl Delays {
     }
 }
 
-/// Returns a LEDBAT control.
 pub(super) fn control(config: &Config) -> Windowed<Ledbat> {
     let config = Config {
         // Never in slow start, whatever the phase is called.
@@ -127,7 +126,7 @@ impl Law for Ledbat {
     }
 }
 
-/// Returns a distance from the target as a share of it, in 1/[`SCALE`].
+/// A distance from the target as a share of it, in 1/[`SCALE`].
 fn scaled(distance: Duration) -> u64 {
     let share = u128::from(distance.as_nanos()) * u128::from(SCALE);
     u64::try_from(share / u128::from(TARGET.as_nanos())).unwrap_or(u64::MAX)

@@ -29,7 +29,6 @@ const SLOWDOWN_ROUNDS: u32 = 2;
 /// Time between slowdowns, as a multiple of the last one's duration.
 const SLOWDOWN_FACTOR: u64 = 9;
 
-/// Returns a LEDBAT++ control.
 pub(super) fn control(config: &Config) -> Windowed<LedbatPlusPlus> {
     Windowed::new(
         config,
@@ -62,7 +61,7 @@ pub(super) struct LedbatPlusPlus {
     stage: Stage,
 }
 
-/// Returns 1/GAIN over a path of this base delay.
+/// 1/GAIN over a path of this base delay.
 fn divisor(base: Duration) -> u64 {
     (2 * TARGET.as_nanos())
         .div_ceil(base.as_nanos().max(1))

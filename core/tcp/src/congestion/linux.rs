@@ -17,12 +17,12 @@ const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
 /// Reciprocal of C, scaled: `cube_factor`.
 pub(super) const CUBE_FACTOR: u64 = (1 << CUBE_BITS) / CUBE_RTT_SCALE;
 
-/// Returns the clock tick of a time.
+/// Clock tick of a time.
 pub(super) fn ticks(at: Instant) -> u64 {
     at.as_nanos() / (1_000_000_000 / HZ)
 }
 
-/// Returns the cubic function at `elapsed` ticks. It reaches the plateau `origin` after `k`/1024 s.
+/// Cubic function at `elapsed` ticks. It reaches the plateau `origin` after `k`/1024 s.
 pub(super) fn cubic(origin: u64, k: u64, elapsed: u64) -> u64 {
     let t = (elapsed.min(1 << 40) << TIME_BITS) / HZ;
     // Seventeen years: the bound keeps the product within 128 bits.
@@ -46,8 +46,8 @@ pub(super) struct RenoWindow {
 }
 
 impl RenoWindow {
-    /// Returns the maximum ACKs per segment with which `cwnd` does not fall behind. Reno's window
-    /// grows by a segment per `eighths`/8 windows.
+    /// Maximum ACKs per segment with which `cwnd` does not fall behind. Reno's window grows by a
+    /// segment per `eighths`/8 windows.
     pub(super) fn max_acks(&mut self, cwnd: u64, eighths: u64) -> u64 {
         let per_segment = (cwnd * eighths / 8).max(1);
         let steps = self.uncounted.saturating_sub(1) / per_segment;
@@ -60,7 +60,6 @@ impl RenoWindow {
     }
 }
 
-/// Returns ssthresh in octets.
 pub(super) fn ssthresh_octets(segments: u32, smss: u32) -> Bytes {
     match segments {
         INFINITE_SSTHRESH => Bytes::MAX,
@@ -68,7 +67,7 @@ pub(super) fn ssthresh_octets(segments: u32, smss: u32) -> Bytes {
     }
 }
 
-/// Returns a window of `octets` in whole segments, 1 at least.
+/// A window of `octets` in whole segments, 1 at least.
 pub(super) fn segments(octets: u64, smss: u32) -> u32 {
     u32::try_from(octets / u64::from(smss))
         .unwrap_or(u32::MAX)
@@ -94,7 +93,7 @@ pub(super) fn limit_unvalidated(
     *last_max_cwnd = (*last_max_cwnd).min(most.saturating_mul(2));
 }
 
-/// Returns a window, in segments of `from` octets, in segments of `to` octets.
+/// A window, in segments of `from` octets, in segments of `to` octets.
 pub(super) fn rescaled(segments: u32, from: u32, to: u32) -> u32 {
     let segments = u64::from(segments) * u64::from(from) / u64::from(to);
     u32::try_from(segments).unwrap_or(u32::MAX)

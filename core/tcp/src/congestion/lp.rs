@@ -24,7 +24,7 @@ const THRESHOLD: u64 = 15;
 /// Length of the inference phase, RTTs.
 const INFERENCE: u64 = 3;
 
-/// Returns a TCP-LP control.
+/// A TCP-LP control.
 pub(super) fn control(config: &Config) -> Windowed<Lp> {
     Windowed::new(config, Lp::new())
 }

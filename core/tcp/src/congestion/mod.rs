@@ -150,8 +150,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Returns a configuration with an Ethernet segment and the initial window of RFC 6928. Slow
-    /// start is the standard one, counted in bytes.
+    /// A configuration with an Ethernet segment and the initial window of RFC 6928. Slow start is
+    /// the standard one, counted in bytes.
     fn default() -> Self {
         Self {
             smss: 1460,
@@ -258,8 +258,8 @@ pub trait Controller: Debug + Send {
     /// ssthresh return to their previous values, or stay if larger now. By default they stay.
     fn undo(&mut self, _now: Instant) {}
 
-    /// Returns the request of each data segment to routers; `None`: no request. A control
-    /// requests always or never.
+    /// Request of each data segment to routers; `None`: no request. A control requests always or
+    /// never.
     fn request(&self, _srtt: Option<Duration>) -> Option<RouterRequest> {
         None
     }
@@ -267,28 +267,28 @@ pub trait Controller: Debug + Send {
     /// Handles a reply of routers, after the ACK that carried it.
     fn on_reply(&mut self, _now: Instant, _reply: RouterReply) {}
 
-    /// Returns whether the control spreads its reductions itself. Proportional rate reduction
-    /// (RFC 9937) is then off: cwnd is no target for the flight.
+    /// Whether the control spreads its reductions itself. Proportional rate reduction (RFC 9937) is
+    /// then off: cwnd is no target for the flight.
     fn reduces_by_itself(&self) -> bool {
         false
     }
 
-    /// Returns whether marks per RTT are independent of the rate (RFC 9331 section 4.3).
+    /// Whether marks per RTT are independent of the rate (RFC 9331 section 4.3).
     fn is_scalable(&self) -> bool {
         false
     }
 
-    /// Returns the pacing rate, for the first window too; `None`: no pacing is requested.
+    /// Pacing rate, for the first window too; `None`: no pacing is requested.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Returns the most octets to release in one burst; `None`: no limit.
+    /// Most octets to release in one burst; `None`: no limit.
     fn send_quantum(&self) -> Option<Bytes> {
         None
     }
 
-    /// Returns whether the window is below ssthresh.
+    /// Whether the window is below ssthresh.
     fn is_in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
     }
@@ -313,7 +313,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the name in lists.
+    /// Name in lists.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -603,12 +603,12 @@ pub const FIXED: &Entry = &Entry {
     build: |config| Box::new(fixed::Fixed::new(config)),
 };
 
-/// Returns everything that can be selected by name.
+/// Everything that can be selected by name.
 pub fn entries() -> impl Iterator<Item = &'static Entry> + Clone {
     REGISTRY.iter().chain([FIXED])
 }
 
-/// Returns the control named `name`.
+/// Control named `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     entries().find(|entry| entry.name == name)

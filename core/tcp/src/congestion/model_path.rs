@@ -136,7 +136,7 @@ impl<C: Controller> Path<C> {
         self.packets.len() as u64 * SIZE
     }
 
-    /// Returns the octets queued at the bottleneck.
+    /// Octets queued at the bottleneck.
     pub(super) fn queue(&self) -> u64 {
         let left = self.busy_until.saturating_since(self.now);
         Rate::from_bps(8 * self.rate).amount_in(left).as_u64()

@@ -52,7 +52,7 @@ const MAX_SLOWNESS: u32 = 8;
 /// Factor of a reduction after loss, in 1/1024.
 const BETA: u64 = 819;
 
-/// Returns a TCP-NV control.
+/// A TCP-NV control.
 pub(super) fn control(config: &Config) -> Windowed<Nv> {
     Windowed::new(config, Nv::new(config.seed))
 }

@@ -35,7 +35,6 @@ const TRANSITION: u32 = 500;
 /// Scale of growth.
 const SCALE: u64 = 1 << 16;
 
-/// Returns a Prague control.
 pub(super) fn control(config: &Config) -> Windowed<Prague> {
     Windowed::new(config, Prague::new())
 }

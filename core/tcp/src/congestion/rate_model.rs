@@ -2,7 +2,7 @@
 
 use super::RateSample;
 
-/// Returns `value · numerator / denominator`, rounded down, at most 2^64 − 1.
+/// `value · numerator / denominator`, rounded down, at most 2^64 − 1.
 #[inline]
 pub(super) fn scaled(value: u64, numerator: u64, denominator: u64) -> u64 {
     let scaled = u128::from(value) * u128::from(numerator) / u128::from(denominator);
@@ -31,7 +31,7 @@ impl ControlLimited {
         self.range = Some((from, until));
     }
 
-    /// Returns whether the application or the control limited the sample.
+    /// Whether the application or the control limited the sample.
     pub(super) fn covers(&self, sample: &RateSample) -> bool {
         let prior = sample.prior_delivered.as_u64();
         let own = self

@@ -48,7 +48,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// Returns a control in its initial state.
+    /// A control in its initial state.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let smss = u64::from(config.smss.max(1));
@@ -117,7 +117,7 @@ impl Reno {
         );
     }
 
-    /// Returns the reduced flight, before the floor: RFC 5681 eq. (4), or RFC 8511 section 3.
+    /// Reduced flight, before the floor: RFC 5681 eq. (4), or RFC 8511 section 3.
     fn reduced(&self, event: &Congestion) -> u64 {
         let flight_size = event.flight_size.as_u64();
         let gently = self.abe && event.kind == CongestionKind::Ecn && self.cwnd >= self.ssthresh;

@@ -83,17 +83,17 @@ impl Measured {
         self.rtt.saturating_sub(self.base)
     }
 
-    /// Returns the part of the window that is queued: cwnd·(RTT − base)/RTT.
+    /// Part of the window that is queued: cwnd·(RTT − base)/RTT.
     pub(super) fn queued(self, cwnd: u64) -> u64 {
         self.of(cwnd, self.queueing_delay(), self.rtt)
     }
 
-    /// Returns Vegas' `diff`, cwnd·(RTT − base)/base: larger by the factor RTT/base.
+    /// Vegas' `diff`, cwnd·(RTT − base)/base: larger by the factor RTT/base.
     pub(super) fn vegas_diff(self, cwnd: u64) -> u64 {
         self.of(cwnd, self.queueing_delay(), self.base)
     }
 
-    /// Returns the window that fills the path without a queue: cwnd·base/RTT.
+    /// Window that fills the path without a queue: cwnd·base/RTT.
     pub(super) fn unqueued(self, cwnd: u64) -> u64 {
         self.of(cwnd, self.base, self.rtt)
     }

@@ -19,7 +19,6 @@ const MAX_ACKED: u64 = 100;
 /// Divisor of the window that gives its reduction, eq. (2).
 const DECREASE_DIVISOR: u64 = 8;
 
-/// Returns a Scalable control.
 pub(super) fn control(config: &Config) -> Windowed<Scalable> {
     Windowed::new(config, Scalable)
 }

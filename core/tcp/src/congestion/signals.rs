@@ -143,22 +143,22 @@ impl Lost {
 }
 
 impl RateSample {
-    /// Returns the longer of send interval and ACK interval: `RS.interval`.
+    /// Longer of send interval and ACK interval: `RS.interval`.
     #[inline]
     #[must_use]
     pub fn interval(&self) -> Duration {
         self.send_interval.max(self.ack_interval)
     }
 
-    /// Returns the delivery rate; `None` if the interval is zero or shorter than `min_rtt`. It
-    /// is, for example, after a retransmission whose original arrived.
+    /// Delivery rate; `None` if the interval is zero or shorter than `min_rtt`. It is, for example,
+    /// after a retransmission whose original arrived.
     #[must_use]
     pub fn rate(&self, min_rtt: Option<Duration>) -> Option<Rate> {
         self.is_reliable(min_rtt)
             .then(|| Rate::from_amount(self.delivered, self.interval()))
     }
 
-    /// Returns whether the interval is long enough for a rate.
+    /// Whether the interval is long enough for a rate.
     #[inline]
     #[must_use]
     pub(crate) fn is_reliable(&self, min_rtt: Option<Duration>) -> bool {

@@ -73,8 +73,8 @@ impl Validation {
         }
     }
 
-    /// Returns `pipeACK` in octets; `None` while it is undefined. 0 if it has expired: nothing
-    /// was acknowledged for a sampling period.
+    /// `pipeACK` in octets; `None` while it is undefined. 0 if it has expired: nothing was
+    /// acknowledged for a sampling period.
     pub(crate) fn pipe_ack(&self, now: Instant, srtt: Duration) -> Option<u64> {
         self.samples[self.newest]?;
         let period = sampling_period(srtt);
@@ -127,16 +127,16 @@ impl Validation {
         }
     }
 
-    /// Returns whether a window of `cwnd` is validated now (section 4.3).
+    /// Whether a window of `cwnd` is validated now (section 4.3).
     pub(crate) fn check(&mut self, now: Instant, srtt: Duration, cwnd: Bytes) -> bool {
         let valid_until = self.valid_until(srtt, cwnd);
         self.validated_at = self.validated_at.max(valid_until.min(now));
         valid_until > now
     }
 
-    /// Returns when a window of `cwnd` ceases to be validated if nothing more is acknowledged.
-    /// That is when the last sample of at least half of it expires. Without such a sample it
-    /// never was validated.
+    /// When a window of `cwnd` ceases to be validated if nothing more is acknowledged. That is when
+    /// the last sample of at least half of it expires. Without such a sample it never was
+    /// validated.
     fn valid_until(&self, srtt: Duration, cwnd: Bytes) -> Instant {
         if self.samples[self.newest].is_none() {
             return Instant::FAR_FUTURE;
@@ -150,7 +150,7 @@ impl Validation {
             .unwrap_or(Instant::ZERO)
     }
 
-    /// Returns the reduced window after a non-validated period (section 4.4.3).
+    /// Reduced window after a non-validated period (section 4.4.3).
     pub(crate) fn expire(
         &mut self,
         now: Instant,
@@ -246,7 +246,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// Returns the state after rounds of these octets, one every 100 ms. The first is at 100 ms.
+    /// State after rounds of these octets, one every 100 ms. The first is at 100 ms.
     fn after(rounds: &[u64]) -> Validation {
         let mut validation = Validation::new(at(0));
         let mut una = 1;

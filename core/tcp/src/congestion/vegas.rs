@@ -40,7 +40,6 @@ enum Growth {
     Reno,
 }
 
-/// Returns a Vegas control.
 pub(super) fn control(config: &Config) -> Windowed<Vegas> {
     Windowed::new(config, Vegas::default())
 }

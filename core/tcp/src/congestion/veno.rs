@@ -21,7 +21,6 @@ use super::{Ack, Config, Congestion};
 /// Queue in segments from which on the path counts as congested.
 const BETA: u64 = 3;
 
-/// Returns a Veno control.
 pub(super) fn control(config: &Config) -> Windowed<Veno> {
     Windowed::new(config, Veno::default())
 }
@@ -34,7 +33,7 @@ pub(super) struct Veno {
     is_congested: bool,
 }
 
-/// Returns whether N = cwnd·(RTT − base RTT)/RTT is [`BETA`] segments or more.
+/// Whether N = cwnd·(RTT − base RTT)/RTT is [`BETA`] segments or more.
 fn is_congested(window: &Window, rtt: Duration, base: Duration) -> bool {
     let queueing_delay = rtt.saturating_sub(base);
     !queueing_delay.is_zero()

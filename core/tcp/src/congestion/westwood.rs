@@ -24,7 +24,6 @@ use super::{Ack, Config, Congestion};
 /// Minimum interval of a bandwidth sample.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Returns a Westwood+ control.
 pub(super) fn control(config: &Config) -> Windowed<Westwood> {
     Windowed::new(config, Westwood::default())
 }

@@ -60,7 +60,7 @@ impl Window {
         }
     }
 
-    /// Returns a window of `segments` of `smss` octets, without ssthresh.
+    /// A window of `segments` of `smss` octets, without ssthresh.
     #[cfg(test)]
     pub(super) fn of(segments: u64, smss: u32) -> Self {
         Self::new(&Config {
@@ -91,12 +91,12 @@ impl Window {
         (self.cwnd / self.smss).max(1)
     }
 
-    /// Returns whether slow start is in progress.
+    /// Whether slow start is in progress.
     pub(super) fn is_in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Returns the smallest window that a reduction leaves.
+    /// Smallest window that a reduction leaves.
     pub(super) fn floor(&self) -> u64 {
         2 * self.smss
     }
@@ -140,7 +140,7 @@ impl Window {
         self.assert_invariants();
     }
 
-    /// Returns `acked`·`factor`/cwnd segments in 2^-16 octets, with `factor` in 1/`scale`.
+    /// `acked`·`factor`/cwnd segments in 2^-16 octets, with `factor` in 1/`scale`.
     fn share(&self, acked: u64, factor: u64, scale: u64) -> u64 {
         // An ACK covers one window at most.
         let segments = u128::from(acked.min(self.cwnd)) * u128::from(self.smss);
@@ -188,7 +188,7 @@ pub(super) trait Law: Clone + Debug + Send {
     /// Grows the window in congestion avoidance for `acked` octets.
     fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64);
 
-    /// Returns the reduced window, given `in_use` octets of it in use.
+    /// Reduced window, given `in_use` octets of it in use.
     fn reduced(&mut self, window: &Window, event: &Congestion, in_use: u64) -> u64;
 
     /// Handles a timeout, after `reduced` if that is due.
@@ -203,7 +203,7 @@ pub(super) trait Law: Clone + Debug + Send {
     /// Notes that no window above `most` octets has been in use.
     fn on_unvalidated(&mut self, _most: u64) {}
 
-    /// Returns the pacing rate; `None`: no pacing requested.
+    /// Pacing rate; `None`: no pacing requested.
     fn pacing_rate(&self, _window: &Window) -> Option<Rate> {
         None
     }

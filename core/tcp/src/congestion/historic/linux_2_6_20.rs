@@ -114,7 +114,7 @@ impl History {
         self.loss_cwnd = cwnd;
     }
 
-    /// Returns whether the number is still valid for a window of `cwnd`.
+    /// Whether the number is still valid for a window of `cwnd`.
     fn is_fresh(&self, cwnd: u32, now: u64) -> bool {
         self.last_cwnd == cwnd && now.saturating_sub(self.last_time) <= HZ / 32
     }
@@ -130,7 +130,7 @@ pub(super) enum Acks {
 
 /// Part in which BIC and CUBIC differ.
 pub(super) trait Law: Debug + Send {
-    /// Returns the ACKs per segment of growth at a window of `cwnd` at `now` (ticks).
+    /// ACKs per segment of growth at a window of `cwnd` at `now` (ticks).
     fn acks_per_segment(&mut self, history: &mut History, cwnd: u32, now: u64) -> Acks;
 
     /// Returns ssthresh after loss at a window of `cwnd`.
@@ -148,7 +148,7 @@ pub(super) trait Law: Debug + Send {
     fn reset(&mut self);
 }
 
-/// Returns 819/1024 of a window, at least 2.
+/// 819/1024 of a window, at least 2.
 pub(super) fn beta_of(cwnd: u32) -> u32 {
     ((u64::from(cwnd) * BETA / BETA_SCALE) as u32).max(2)
 }
@@ -191,8 +191,8 @@ impl<L: Law> Control<L> {
         }
     }
 
-    /// Returns whether the window is in use: full, or all but a third of it. With segmentation
-    /// offload the sender waits for space for a large super-segment.
+    /// Whether the window is in use: full, or all but a third of it. With segmentation offload the
+    /// sender waits for space for a large super-segment.
     fn is_cwnd_limited(&self, ack: &Ack) -> bool {
         let in_flight = ack.prior_in_flight.as_u64() / u64::from(self.smss);
         let left = u64::from(self.cwnd).saturating_sub(in_flight);

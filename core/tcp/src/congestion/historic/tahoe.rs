@@ -13,7 +13,6 @@
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// Returns a Tahoe control.
 pub(super) fn control(config: &Config) -> Windowed<Tahoe> {
     Windowed::new(config, Tahoe)
 }

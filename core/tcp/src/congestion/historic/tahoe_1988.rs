@@ -23,7 +23,7 @@ use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
-/// Returns a Tahoe control of 1988.
+/// A Tahoe control of 1988.
 pub(super) fn control(config: &Config) -> Windowed<Tahoe1988> {
     Windowed::new(config, Tahoe1988)
 }

@@ -28,7 +28,6 @@ use crate::congestion::{Ack, Config, Congestion};
 /// Rounds without a reply after which the flow is Reno again.
 const MAX_SILENT_ROUNDS: u8 = 2;
 
-/// Returns an XCP control.
 pub(super) fn control(config: &Config) -> Windowed<Xcp> {
     Windowed::new(config, Xcp::default())
 }

@@ -38,7 +38,7 @@ const MAX_INCREASE: Duration = Duration::from_millis(16);
 /// Time after the start of congestion avoidance in which nothing is sampled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Returns the increase of delay that ends slow start over a path of `delay_min`.
+/// Increase of delay that ends slow start over a path of `delay_min`.
 fn threshold(delay_min: Duration) -> Duration {
     (delay_min / 8).clamp(MIN_INCREASE, MAX_INCREASE)
 }
@@ -75,12 +75,12 @@ impl HyStart {
         }
     }
 
-    /// Returns the state after a timeout: everything is forgotten.
+    /// State after a timeout: everything is forgotten.
     pub(super) fn after_timeout(&self) -> Self {
         Self::new(self.paced)
     }
 
-    /// Returns the state after congestion without a timeout, which ends congestion avoidance.
+    /// State after congestion without a timeout, which ends congestion avoidance.
     pub(super) fn after_reduction(mut self) -> Self {
         self.epoch_start = None;
         self
@@ -93,8 +93,7 @@ impl HyStart {
         }
     }
 
-    /// Returns whether this ACK ends slow start at a window of `cwnd` octets. Segments have
-    /// `smss` octets.
+    /// Whether this ACK ends slow start at a window of `cwnd` octets. Segments have `smss` octets.
     pub(super) fn ends(&mut self, ack: &Ack, cwnd: u64, smss: u64) -> bool {
         let Some(rtt) = ack.rtt else {
             return false;
@@ -149,7 +148,7 @@ impl HyStart {
     }
 }
 
-/// Returns the time of four super-segments at twice `cwnd` per SRTT.
+/// Time of four super-segments at twice `cwnd` per SRTT.
 fn burst_time(srtt: Option<Duration>, cwnd: u64) -> Duration {
     let Some(srtt) = srtt else {
         return Duration::ZERO;

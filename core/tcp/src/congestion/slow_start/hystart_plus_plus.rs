@@ -35,7 +35,7 @@ const CSS_ROUNDS: u32 = 5;
 /// L without pacing, in segments.
 const L: u64 = 8;
 
-/// Returns `RttThresh` after a round with this minimum RTT.
+/// `RttThresh` after a round with this minimum RTT.
 fn rtt_thresh(last_round_min_rtt: Duration) -> Duration {
     (last_round_min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
@@ -73,8 +73,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Returns the growth for an ACK that counts for `counted` octets. Segments have `smss`
-    /// octets.
+    /// Growth for an ACK that counts for `counted` octets. Segments have `smss` octets.
     pub(super) fn growth(&self, counted: u64, smss: u64) -> u64 {
         let most = if self.paced { u64::MAX } else { L * smss };
         let divisor = match self.css {
@@ -84,7 +83,7 @@ impl HyStartPlusPlus {
         counted.min(most) / divisor
     }
 
-    /// Returns whether this ACK ends slow start.
+    /// Whether this ACK ends slow start.
     pub(super) fn ends(&mut self, ack: &Ack) -> bool {
         if ack.round_end && self.begin_round() {
             return true;

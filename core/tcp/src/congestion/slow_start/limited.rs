@@ -25,8 +25,8 @@ impl Limited {
         }
     }
 
-    /// Returns the growth of a window of `cwnd` octets if slow start would add `growth`. Segments
-    /// have `smss` octets.
+    /// Growth of a window of `cwnd` octets if slow start would add `growth`. Segments have `smss`
+    /// octets.
     pub(super) fn growth(&mut self, cwnd: u64, growth: u64, smss: u64) -> u64 {
         if cwnd <= smss * u64::from(self.max_ssthresh) {
             return growth;
@@ -51,7 +51,7 @@ mod tests {
 
     const SMSS: u64 = 1000;
 
-    /// Returns the rounds until the window has `until` segments, with one ACK per segment.
+    /// Rounds until the window has `until` segments, with one ACK per segment.
     fn rounds(limited: &mut Limited, from: u64, until: u64) -> u32 {
         let mut cwnd = from * SMSS;
         let mut rounds = 0;

@@ -60,8 +60,8 @@ impl Variant {
         }
     }
 
-    /// Returns the variant after congestion. `HyStart++` (RFC 9406 section 4.2) and SEARCH apply
-    /// only to the first slow start, when nothing is known about the path.
+    /// Variant after congestion. `HyStart++` (RFC 9406 section 4.2) and SEARCH apply only to the
+    /// first slow start, when nothing is known about the path.
     fn after(&self, kind: CongestionKind) -> Self {
         match self {
             Self::Limited(limited) => Self::Limited(*limited),
@@ -99,7 +99,7 @@ impl SlowStartState {
         }
     }
 
-    /// Returns the rule by which ACKs are counted.
+    /// Rule by which ACKs are counted.
     pub(super) fn counting(&self) -> Counting {
         self.counting
     }
@@ -188,7 +188,7 @@ impl SlowStartState {
         (cwnd, ssthresh)
     }
 
-    /// Returns the octets this ACK counts for: N of RFC 3465.
+    /// Octets this ACK counts for: N of RFC 3465.
     fn counted(&self, acked: u64) -> u64 {
         match self.counting {
             _ if acked == 0 => 0,
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Returns the growth of a window of `cwnd` for an ACK of `acked` octets.
+    /// Growth of a window of `cwnd` for an ACK of `acked` octets.
     fn growth(opening: &mut SlowStartState, cwnd: u64, acked: u64) -> u64 {
         opening.grow(&ack_of(acked), cwnd, u64::MAX).0 - cwnd
     }

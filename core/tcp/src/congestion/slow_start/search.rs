@@ -83,8 +83,7 @@ struct Drain {
 }
 
 impl Drain {
-    /// Returns the window after an ACK. It allows the data in flight and one segment for three
-    /// delivered.
+    /// Window after an ACK. It allows the data in flight and one segment for three delivered.
     fn on_ack(&mut self, ack: &Ack, window: Window) -> Finding {
         let acked = ack.acked.as_u64();
         self.credit = self.credit.saturating_add(acked);
@@ -229,31 +228,31 @@ impl Search {
         is_short(previous, u128::from(current))
     }
 
-    /// Returns what the path holds: octets delivered in the last first RTT, in whole bins.
+    /// What the path holds: octets delivered in the last first RTT, in whole bins.
     fn delivered_in_a_first_round_trip(&self) -> u64 {
         let bins = (100 * W).div_ceil(WINDOW_PERCENT);
         self.delivered_in(self.newest - bins, self.newest)
     }
 
-    /// Returns the octets delivered from the end of one bin to the end of another.
+    /// Octets delivered from the end of one bin to the end of another.
     fn delivered_in(&self, from: u64, to: u64) -> u64 {
         let total = |bin| self.acked_bins[slot::<NUM_ACKED_BINS>(bin)];
         total(to) - total(from)
     }
 
-    /// Returns the octets sent from the end of one bin to the end of another.
+    /// Octets sent from the end of one bin to the end of another.
     fn sent_in(&self, from: u64, to: u64) -> u64 {
         let total = |bin| self.sent_bins[slot::<NUM_SENT_BINS>(bin)];
         total(to) - total(from)
     }
 }
 
-/// Returns the index of a bin among `BINS`.
+/// Index of a bin among `BINS`.
 fn slot<const BINS: usize>(bin: u64) -> usize {
     (bin % BINS as u64) as usize
 }
 
-/// Returns whether `norm_diff` has reached THRESH.
+/// Whether `norm_diff` has reached THRESH.
 fn is_short(sent: u128, delivered: u128) -> bool {
     sent > 0 && sent.saturating_sub(delivered) * 100 >= sent * THRESH_PERCENT
 }
