@@ -83,7 +83,7 @@ pub struct DelayedAck {
 }
 
 impl DelayedAck {
-    /// Returns the state with nothing to acknowledge.
+    /// State with nothing to acknowledge.
     pub fn new() -> Self {
         Self {
             due: false,

@@ -20,7 +20,7 @@ pub(super) struct MaxFilter {
 }
 
 impl MaxFilter {
-    /// Returns a filter without a sample: its value is zero.
+    /// A filter without a sample: its value is zero.
     pub(super) fn new(window: u64) -> Self {
         Self {
             window,
@@ -28,7 +28,7 @@ impl MaxFilter {
         }
     }
 
-    /// Returns the largest sample of the window, zero without samples.
+    /// Largest sample of the window, zero without samples.
     pub(super) fn value(&self) -> u64 {
         self.best[0].value
     }

@@ -29,7 +29,6 @@ const ZETA: u32 = 50;
 /// Segments acknowledged per segment of growth in the fast mode.
 const MAX_ACKED: u64 = 100;
 
-/// Returns a YeAH control.
 pub(super) fn control(config: &Config) -> Windowed<Yeah> {
     Windowed::new(config, Yeah::default())
 }

@@ -256,10 +256,10 @@ impl<P: Payload> Connection<P> {
         self.on_fin_acknowledged(now);
     }
 
-    /// Returns the octets that may open the window. These are all that are acknowledged (RFC 3465
-    /// section 2.1), or all that are newly known to be delivered (Linux `tcp_may_raise_cwnd`): of
-    /// an ACK that only reports data above a gap, once that was seen to overtake more than
-    /// `DupThresh` segments.
+    /// Octets that may open the window. These are all that are acknowledged (RFC 3465 section 2.1),
+    /// or all that are newly known to be delivered (Linux `tcp_may_raise_cwnd`): of an ACK that
+    /// only reports data above a gap, once that was seen to overtake more than `DupThresh`
+    /// segments.
     #[inline]
     fn opening_octets(&self, revealed: &Revealed, credit: u64) -> u64 {
         if !self.transport.profile.congestion.growth_by_delivery {

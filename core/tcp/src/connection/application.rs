@@ -138,7 +138,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns the readable pieces without consuming them (`MSG_PEEK`).
+    /// Readable pieces without consuming them (`MSG_PEEK`).
     pub fn peek(&self) -> impl Iterator<Item = &P> {
         self.receive_buffer.ready()
     }

@@ -242,7 +242,7 @@ fn extension(isn: SeqNumber, offset: u64) -> u32 {
     ((u64::from(isn.as_u32()) + offset) >> 32) as u32
 }
 
-/// Returns the traffic key of `key` for `direction`, deriving it if the last one differs.
+/// Traffic key of `key` for `direction`, deriving it if the last one differs.
 fn cached(
     last: &mut Option<(u8, Direction, TrafficKey)>,
     id: u8,

@@ -48,8 +48,8 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Returns the state of a connection with these requested sizes. `window` is that of the receive
-    /// buffer, for segments of up to `mss` octets.
+    /// State of a connection with these requested sizes. `window` is that of the receive buffer,
+    /// for segments of up to `mss` octets.
     pub(super) fn new(
         now: Instant,
         profile: &Profile,
@@ -284,7 +284,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns the part of `space` that `not_sent_lowat` allows while `unsent` octets wait.
+    /// Part of `space` that `not_sent_lowat` allows while `unsent` octets wait.
     #[inline]
     fn below_lowat(&self, space: u64, unsent: u64) -> u64 {
         let Some(lowat) = self.transport.profile.buffers.not_sent_lowat else {
@@ -297,8 +297,8 @@ impl<P: Payload> Connection<P> {
         space.min(left.max(u64::from(self.smss)))
     }
 
-    /// Returns the space for up to `offered` octets, which are written next. If packets count, one
-    /// is filled after the other until no other fits.
+    /// Space for up to `offered` octets, which are written next. If packets count, one is filled
+    /// after the other until no other fits.
     #[inline]
     pub(super) fn take_send_space(&mut self, offered: u64) -> u64 {
         let Some(mut memory) = self.buffers.send_memory.take() else {
@@ -321,7 +321,7 @@ impl<P: Payload> Connection<P> {
         taken
     }
 
-    /// Returns the send queue in terms of packets.
+    /// Send queue in terms of packets.
     pub(super) fn send_queue_state(&self) -> SendQueue {
         let end = self.send_buffer.end();
         SendQueue {

@@ -103,7 +103,6 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// All counters.
     #[inline]
     pub(super) fn all(&self) -> Counters {
         Counters {

@@ -77,7 +77,7 @@ pub(super) enum ReportEffect {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Returns the ECN state.
+    /// ECN state.
     pub(super) fn ecn_info(&self) -> EcnInfo {
         use crate::ecn::EcnCounters;
         let (received_ce, delivered_ce) = self.ecn.ce_packets();
@@ -374,7 +374,7 @@ impl<P: Payload> Connection<P> {
 
     // Sender side.
 
-    /// Returns the congestion report of an acceptable acknowledgment.
+    /// Congestion report of an acceptable acknowledgment.
     #[inline]
     pub(super) fn process_ecn_feedback(
         &mut self,

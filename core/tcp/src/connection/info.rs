@@ -112,7 +112,7 @@ pub struct Info {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Returns a snapshot.
+    /// A snapshot.
     pub fn info(&self) -> Info {
         Info {
             state: self.state,

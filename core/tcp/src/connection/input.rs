@@ -379,7 +379,7 @@ fn is_syn<P>(segment: &Segment<P>) -> bool {
 }
 
 impl Reset {
-    /// Returns the reset that answers `segment` in CLOSED (RFC 9293 section 3.10.7.1).
+    /// Reset that answers `segment` in CLOSED (RFC 9293 section 3.10.7.1).
     pub(super) fn answering<P: Payload>(segment: &Segment<P>) -> Self {
         if segment.flags.contains(Flags::ACK) {
             Self {

@@ -31,7 +31,6 @@ pub(super) const fn may_follow(from: State, to: State) -> bool {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Asserts all invariants.
     pub(super) fn assert_invariants(&self) {
         if cfg!(debug_assertions) {
             self.assert_send_space();

@@ -126,7 +126,7 @@ impl<P: Payload> Connection<P> {
         self.timestamps.as_ref()?.left_by(received_at, echo)
     }
 
-    /// Returns the losses found by time: RFC 8985 section 6.2 steps 4 and 5.
+    /// Losses found by time: RFC 8985 section 6.2 steps 4 and 5.
     fn overdue(&mut self, now: Instant) -> Option<crate::scoreboard::Overdue> {
         if !(self.transport.profile.recovery.rack && self.handshake.sack) {
             return None;

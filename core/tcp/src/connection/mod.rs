@@ -311,7 +311,7 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Returns a closed connection with all parts initialized.
+    /// A closed connection with all parts initialized.
     fn new(now: Instant, config: &ConnectionConfig) -> Self {
         let transport = &*config.transport;
         let profile = &transport.profile;

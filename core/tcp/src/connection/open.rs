@@ -33,7 +33,7 @@ pub(super) struct Handshake<P> {
 }
 
 impl<P> Handshake<P> {
-    /// Returns the initial state, with the options the profile offers.
+    /// Initial state, with the options the profile offers.
     pub(super) const fn new(profile: &Profile) -> Self {
         Self {
             sack: profile.recovery.sack,
@@ -139,8 +139,8 @@ impl<P: Payload> Connection<P> {
         self.start_congestion_control(now);
     }
 
-    /// Returns the largest segment by the remembered route MTU, options included. The start value
-    /// of an MTU search does not count.
+    /// Largest segment by the remembered route MTU, options included. The start value of an MTU
+    /// search does not count.
     fn mss_of_route(&self) -> u32 {
         match self.transport.profile.path_mtu.route_mtu {
             0 => u32::MAX,
@@ -179,7 +179,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns a due SYN or SYN-ACK, first or retransmitted.
+    /// A due SYN or SYN-ACK, first or retransmitted.
     #[cold]
     pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Segment<P>> {
         if !self.handshake.syn_due && self.may_send_early() {

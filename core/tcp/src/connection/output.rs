@@ -30,7 +30,7 @@ pub(super) struct Limiting {
 }
 
 impl Limiting {
-    /// Returns the state before any write.
+    /// State before any write.
     pub(super) const fn new() -> Self {
         Self {
             write_blocked: false,
@@ -42,7 +42,7 @@ impl Limiting {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Returns the next segment to send, if any. It may be a super-segment (see
+    /// Next segment to send, if any. It may be a super-segment (see
     /// [`Segment::into_wire_segments`]).
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
@@ -74,8 +74,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns what precedes all else: a reset, or an acknowledgment built when its segment
-    /// arrived.
+    /// What precedes all else: a reset, or an acknowledgment built when its segment arrived.
     #[cold]
     fn poll_ahead(&mut self, now: Instant) -> Option<Segment<P>> {
         match self.closing.reset_due.take() {
@@ -84,8 +83,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns data, else a window probe, else an acknowledgment. Tested in turn and not chained:
-    /// each link of a chain would copy the segment.
+    /// Data, else a window probe, else an acknowledgment. Tested in turn and not chained: each link
+    /// of a chain would copy the segment.
     #[inline(always)]
     fn poll_open(&mut self, now: Instant) -> Option<Segment<P>> {
         let data = self.poll_data(now);
@@ -123,7 +122,7 @@ impl<P: Payload> Connection<P> {
         self.poll_new(now, unsent)
     }
 
-    /// Returns a segment of `unsent` octets and the FIN, as the windows allow.
+    /// A segment of `unsent` octets and the FIN, as the windows allow.
     #[inline(never)]
     fn poll_new(&mut self, now: Instant, unsent: u64) -> Option<Segment<P>> {
         if self.is_held() {
@@ -555,7 +554,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns a bare acknowledgment, if one is due.
+    /// A bare acknowledgment, if one is due.
     #[inline]
     pub(super) fn poll_ack(&mut self, now: Instant) -> Option<Segment<P>> {
         self.ack.is_due().then(|| self.bare_ack(now))

@@ -22,7 +22,7 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    /// Returns the state before anything was sent.
+    /// State before anything was sent.
     pub(super) fn new() -> Self {
         Self {
             pacer: Pacer::new(),
@@ -94,7 +94,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns Linux's pacing rate of a control without a rate (`tcp_update_pacing_rate`).
+    /// Linux's pacing rate of a control without a rate (`tcp_update_pacing_rate`).
     #[inline]
     fn pace_of_window(&self) -> Option<Pace> {
         let cwnd = self.congestion.cwnd().as_u64();

@@ -81,9 +81,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns the segment for an expired persist timer. Into a closed window: one octet or the
-    /// FIN, new if nothing is in flight (RFC 9293 section 3.8.6.1). Into a small window: what fits
-    /// (section 3.8.6.2.1 (4)).
+    /// Segment for an expired persist timer. Into a closed window: one octet or the FIN, new if
+    /// nothing is in flight (RFC 9293 section 3.8.6.1). Into a small window: what fits (section
+    /// 3.8.6.2.1 (4)).
     #[cold]
     pub(super) fn poll_probe(&mut self, now: Instant) -> Option<Segment<P>> {
         if !core::mem::take(&mut self.timers.probe_due) {

@@ -79,20 +79,20 @@ impl QuickStart {
         }
     }
 
-    /// Returns whether the next segment of data carries the request.
+    /// Whether the next segment of data carries the request.
     #[inline]
     pub(super) const fn is_due(&self) -> bool {
         matches!(self, Self::Due)
     }
 
-    /// Returns whether data segments reserve space for the request.
+    /// Whether data segments reserve space for the request.
     pub(super) const fn has_room(&self) -> bool {
         matches!(self, Self::Due | Self::Requested { .. })
     }
 }
 
 impl<P: Payload> Connection<P> {
-    /// Returns the request for the first segment of data.
+    /// Request for the first segment of data.
     pub(super) fn ask_quick_start(&mut self) -> RouterRequest {
         // 30 bits (section 3.1).
         let nonce = self.snd.on_wire(0).as_u32() & !3;
@@ -172,7 +172,7 @@ impl<P: Payload> Connection<P> {
         Bytes::new(segments.saturating_mul(u64::from(self.smss)))
     }
 
-    /// Returns the window to begin with instead of the profile's.
+    /// Window to begin with instead of the profile's.
     pub(super) fn first_window(&self) -> Option<Bytes> {
         match &self.quick_start {
             QuickStart::Sending(approved) => Some(approved.window),
@@ -230,7 +230,7 @@ impl<P: Payload> Connection<P> {
         pacing.max_pacing_rate = max_pacing_rate;
     }
 
-    /// Returns whether a Quick-Start is in progress.
+    /// Whether a Quick-Start is in progress.
     #[inline]
     pub(super) fn is_quick_starting(&self) -> bool {
         !matches!(self.quick_start, QuickStart::Off)

@@ -36,13 +36,13 @@ impl Routers {
         }
     }
 
-    /// Returns whether the next segment may carry one of these options.
+    /// Whether the next segment may carry one of these options.
     #[inline]
     pub(super) const fn is_on(&self) -> bool {
         self.asks || self.reply.is_some()
     }
 
-    /// Returns the bytes reserved in full segments.
+    /// Bytes reserved in full segments.
     pub(super) const fn room(&self) -> u32 {
         let request = self.asks as usize * RouterRequest::OPTION_LEN;
         let reply = self.replies as usize * RouterReply::OPTION_LEN;

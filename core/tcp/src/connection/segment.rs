@@ -136,7 +136,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns the ECN field of a segment that is ECN-capable or not.
+    /// ECN field of a segment that is ECN-capable or not.
     fn ect_if(&self, is_ect: bool) -> Ecn {
         if !is_ect {
             Ecn::NotEct
@@ -220,10 +220,10 @@ impl<P: Payload> Connection<P> {
         WireWindow((wnd >> self.rcv.shift) as u16)
     }
 
-    /// Returns the window to advertise now, in octets: whole units of the scale. It is rounded up
-    /// rather than shrunk or scaled down to zero. It never exceeds the buffer by more than one
-    /// unit, as the window could not close otherwise. If it has to be rounded down, what was
-    /// advertised before is still accepted (RFC 7323 section 2.4).
+    /// Window to advertise now, in octets: whole units of the scale. It is rounded up rather than
+    /// shrunk or scaled down to zero. It never exceeds the buffer by more than one unit, as the
+    /// window could not close otherwise. If it has to be rounded down, what was advertised before
+    /// is still accepted (RFC 7323 section 2.4).
     pub(super) fn window_on_wire(&self) -> u64 {
         let unread = self.receive_buffer.readable();
         let nxt = self.rcv.nxt;
@@ -243,8 +243,8 @@ impl<P: Payload> Connection<P> {
         units.min(65_535) << shift
     }
 
-    /// Returns the SACK blocks to report. A duplicate comes first (RFC 2883), then held ranges,
-    /// most recent first. There are three next to timestamps, else four.
+    /// SACK blocks to report. A duplicate comes first (RFC 2883), then held ranges, most recent
+    /// first. There are three next to timestamps, else four.
     fn sack_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if !self.handshake.sack || (self.dsack.is_none() && self.receive_buffer.is_contiguous()) {

@@ -47,7 +47,7 @@ fn has_text<P: Payload>(syn: &Segment<P>) -> bool {
     !syn.payload.is_empty() || syn.flags.contains(Flags::FIN)
 }
 
-/// Returns the segment without SYN, as if its SYN had arrived before.
+/// Segment without SYN, as if its SYN had arrived before.
 pub(super) fn without_syn<P>(syn: Segment<P>) -> Segment<P> {
     Segment {
         seq: syn.seq + 1,

@@ -32,8 +32,7 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Returns `config` with an initial sequence number beyond the old incarnation's (RFC 9293
-    /// MAY-2 a).
+    /// `config` with an initial sequence number beyond the old incarnation's (RFC 9293 MAY-2 a).
     #[must_use]
     pub fn followed_by(&self, config: &ConnectionConfig) -> ConnectionConfig {
         let is_beyond = config.iss.distance_from(self.snd_nxt) > 0;
@@ -50,8 +49,8 @@ impl Predecessor {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Returns the old state if `segment` may open a new connection on these sockets. The driver
-    /// calls this before it passes the segment in, if an application listens there.
+    /// Old state if `segment` may open a new connection on these sockets. The driver calls this
+    /// before it passes the segment in, if an application listens there.
     #[must_use]
     #[doc(hidden)]
     pub fn gives_way_to(&self, segment: &Segment<P>) -> Option<Predecessor> {
@@ -63,9 +62,8 @@ impl<P: Payload> Connection<P> {
         gives_way.then(|| self.predecessor())
     }
 
-    /// Returns the old state if a new *active* open on these sockets need not wait. The peer may
-    /// still be in TIME-WAIT itself, but will see a newer timestamp (RFC 6191 section 2; Linux
-    /// `tcp_tw_reuse`).
+    /// Old state if a new *active* open on these sockets need not wait. The peer may still be in
+    /// TIME-WAIT itself, but will see a newer timestamp (RFC 6191 section 2; Linux `tcp_tw_reuse`).
     #[must_use]
     #[doc(hidden)]
     pub fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor> {

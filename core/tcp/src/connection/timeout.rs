@@ -26,7 +26,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Returns the state with no timer running.
+    /// State with no timer running.
     pub(super) const fn new() -> Self {
         Self {
             retransmit_at: Instant::FAR_FUTURE,

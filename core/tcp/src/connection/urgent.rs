@@ -128,7 +128,7 @@ impl<P: Payload> Connection<P> {
         is_readable || marks.is_some_and(|marks| marks.aside.is_some())
     }
 
-    /// Returns the arrived urgent octet, each one once. Only if it does not stay in line.
+    /// Arrived urgent octet, each one once. Only if it does not stay in line.
     pub fn read_urgent(&mut self) -> Option<P> {
         let marks = self.urgent.marks.touched_mut();
         let kept = marks.and_then(|marks| marks.aside.take());
@@ -184,8 +184,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns the octets of `max` that a read may return while a mark lies ahead. Sets the urgent
-    /// octet aside if it does not stay in line.
+    /// Octets of `max` that a read may return while a mark lies ahead. Sets the urgent octet aside
+    /// if it does not stay in line.
     pub(super) fn up_to_mark(&mut self, max: usize) -> usize {
         let ahead = self.urgent.rcv_up() - self.urgent.read_to;
         if !self.is_apart() {

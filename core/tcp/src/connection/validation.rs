@@ -78,8 +78,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Returns the flight size for a reduction, and the window bounds afterwards. See RFC 7661
-    /// section 4.4.1.
+    /// Flight size for a reduction, and the window bounds afterwards. See RFC 7661 section 4.4.1.
     pub(super) fn validate_reduction(
         &mut self,
         now: Instant,

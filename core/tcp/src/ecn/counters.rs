@@ -52,7 +52,7 @@ impl EcnCounters {
         e1b: 1,
     };
 
-    /// Returns the octets counted with field `ecn`.
+    /// Octets counted with field `ecn`.
     pub(crate) fn octets(&self, ecn: Ecn) -> u64 {
         match ecn {
             Ecn::NotEct => 0,
@@ -115,7 +115,7 @@ pub(crate) struct EcnReceiver {
 }
 
 impl EcnReceiver {
-    /// Returns the receiver with initial counters.
+    /// Receiver with initial counters.
     pub(crate) const fn new(option: EcnOption) -> Self {
         Self {
             counters: EcnCounters::INITIAL,
@@ -133,7 +133,6 @@ impl EcnReceiver {
         }
     }
 
-    /// Returns the counters.
     pub(crate) fn counters(&self) -> &EcnCounters {
         &self.counters
     }
@@ -184,13 +183,13 @@ impl EcnReceiver {
         changed || self.ce_unreported >= enough
     }
 
-    /// Returns the ACE field of every segment except those of the handshake.
+    /// ACE field of every segment except those of the handshake.
     #[inline]
     pub(crate) fn ace(&self) -> Flags {
         Flags::from_ace((self.counters.cep & 7) as u8)
     }
 
-    /// Returns the option of the next acknowledgment, if one is due.
+    /// Option of the next acknowledgment, if one is due.
     pub(crate) fn option(&self) -> Option<AccEcn> {
         if self.sends_options && self.always {
             return Some(self.option_of(ALL_FIELDS));
@@ -211,7 +210,7 @@ impl EcnReceiver {
         Some(AccEcn::new(order, &values[..fields]))
     }
 
-    /// Returns the option with `fields` fields, ECT(1) first.
+    /// Option with `fields` fields, ECT(1) first.
     pub(crate) fn option_of(&self, fields: usize) -> AccEcn {
         debug_assert!(
             (1..=ALL_FIELDS).contains(&fields),
@@ -227,7 +226,7 @@ impl EcnReceiver {
         self.needed.max(1)
     }
 
-    /// Returns whether every segment carries an option.
+    /// Whether every segment carries an option.
     pub(crate) fn is_always(&self) -> bool {
         self.always && self.sends_options
     }
@@ -255,7 +254,7 @@ impl EcnReceiver {
         self.option_due = true;
     }
 
-    /// Returns whether options are sent.
+    /// Whether options are sent.
     pub(crate) fn sends_options(&self) -> bool {
         self.sends_options
     }
@@ -279,7 +278,7 @@ impl EcnReceiver {
     }
 }
 
-/// Returns the position of a field in order 0.
+/// Position of a field in order 0.
 fn field_place(ecn: Ecn) -> usize {
     match ecn {
         Ecn::Ect0 => 0,

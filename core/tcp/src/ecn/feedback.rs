@@ -80,7 +80,7 @@ pub(crate) struct EcnSender {
 }
 
 impl EcnSender {
-    /// Returns the sender with initial counters.
+    /// Sender with initial counters.
     pub(crate) const fn new() -> Self {
         Self {
             counters: EcnCounters::INITIAL,
@@ -91,12 +91,12 @@ impl EcnSender {
         }
     }
 
-    /// Returns the counters s.cep, s.ceb, s.e0b, s.e1b.
+    /// Counters s.cep, s.ceb, s.e0b, s.e1b.
     pub(crate) fn counters(&self) -> &EcnCounters {
         &self.counters
     }
 
-    /// Returns whether the peer's options get through.
+    /// Whether the peer's options get through.
     pub(crate) fn option_seen(&self) -> OptionSeen {
         self.option
     }
@@ -199,8 +199,8 @@ impl EcnSender {
     }
 }
 
-/// Returns the largest plausible number of marked packets among `acked` (appendix A.2.1). The
-/// field has moved by `least` modulo 8.
+/// Largest plausible number of marked packets among `acked` (appendix A.2.1). The field has moved
+/// by `least` modulo 8.
 fn safest(least: u32, acked: u32) -> u32 {
     match acked.checked_sub(least) {
         Some(beyond) => acked - beyond % ACE_MODULUS,
@@ -208,7 +208,7 @@ fn safest(least: u32, acked: u32) -> u32 {
     }
 }
 
-/// Returns the smallest packet count, `least` modulo 8, that can hold `octets`.
+/// Smallest packet count, `least` modulo 8, that can hold `octets`.
 fn fewest_holding(least: u32, octets: u64, smss: u32) -> u32 {
     debug_assert!(
         least < ACE_MODULUS,

@@ -71,7 +71,7 @@ impl EcnMode {
         Self::Mixed,
     ];
 
-    /// Returns the name in plans.
+    /// Name in plans.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -118,7 +118,7 @@ impl EcnOption {
     /// All choices.
     pub(crate) const ALL: [Self; 3] = [Self::Off, Self::Due, Self::Always];
 
-    /// Returns the name in plans.
+    /// Name in plans.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -148,7 +148,7 @@ impl AccurateFeedback {
         }
     }
 
-    /// Returns the state at the start of a connection with `profile`.
+    /// State at the start of a connection with `profile`.
     fn of(profile: &Profile) -> Lazy<Self> {
         let (option, checks) = (profile.ecn.ecn_option, profile.ecn.ecn_doubts);
         let mut state = Lazy::default();
@@ -224,7 +224,7 @@ pub(crate) struct EcnState<P> {
 }
 
 impl<P> EcnState<P> {
-    /// Returns the state before the handshake.
+    /// State before the handshake.
     pub(crate) fn new(profile: &Profile) -> Self {
         Self {
             mode: profile.ecn.mode,
@@ -255,60 +255,60 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Returns whether ECN was negotiated: the only test of connections without ECN.
+    /// Whether ECN was negotiated: the only test of connections without ECN.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.feedback != EcnFeedback::None
     }
 
-    /// Returns the negotiated feedback.
+    /// Negotiated feedback.
     #[inline]
     pub(crate) fn feedback(&self) -> EcnFeedback {
         self.feedback
     }
 
-    /// Returns whether our data carries ECT.
+    /// Whether our data carries ECT.
     #[inline]
     pub(crate) fn sends_ect(&self) -> bool {
         self.sends_ect
     }
 
-    /// Returns whether segments other than new data leave as ECT.
+    /// Whether segments other than new data leave as ECT.
     #[inline]
     pub(crate) fn sends_ect_everywhere(&self) -> bool {
         self.everywhere && self.sends_ect && self.feedback == EcnFeedback::Accurate
     }
 
-    /// Returns whether a scalable congestion control may send ECT(1). It requires feedback that
-    /// counts marks (RFC 9331 section 4.2).
+    /// Whether a scalable congestion control may send ECT(1). It requires feedback that counts
+    /// marks (RFC 9331 section 4.2).
     #[inline]
     pub(crate) fn is_l4s(&self) -> bool {
         self.l4s && self.feedback == EcnFeedback::Accurate
     }
 
-    /// Returns whether data segments are made smaller for AccECN options.
+    /// Whether data segments are made smaller for AccECN options.
     pub(crate) fn makes_room(&self) -> bool {
         self.feedback == EcnFeedback::Accurate
             && self.accurate.receiver.is_always()
             && self.accurate.sender.option_seen() != OptionSeen::Absent
     }
 
-    /// Returns whether feedback is believed.
+    /// Whether feedback is believed.
     pub(crate) fn heeds(&self) -> bool {
         self.heeds
     }
 
-    /// Returns whether any packet arrived with ECT or CE.
+    /// Whether any packet arrived with ECT or CE.
     pub(crate) fn has_seen(&self) -> bool {
         self.seen
     }
 
-    /// Returns the packets that arrived with CE, and those that the peer reported.
+    /// Packets that arrived with CE, and those that the peer reported.
     pub(crate) fn ce_packets(&self) -> (u64, u64) {
         (self.received_ce, self.delivered_ce)
     }
 
-    /// Returns the flags next to ACK of a segment that reports no new congestion.
+    /// Flags next to ACK of a segment that reports no new congestion.
     #[inline]
     pub(crate) fn quiet_flags(&self) -> Flags {
         if self.feedback == EcnFeedback::Accurate {
@@ -320,9 +320,9 @@ impl<P> EcnState<P> {
 
     // Handshake.
 
-    /// Returns the flags of a SYN after `timeouts` timeouts. An accurate request is repeated once
-    /// (RFC 9768 section 3.1.4.1), a classic one not at all (RFC 3168 section 6.1.1.1): a
-    /// middlebox may drop SYNs for these flags.
+    /// Flags of a SYN after `timeouts` timeouts. An accurate request is repeated once (RFC 9768
+    /// section 3.1.4.1), a classic one not at all (RFC 3168 section 6.1.1.1): a middlebox may drop
+    /// SYNs for these flags.
     pub(crate) fn flags_of_syn(&mut self, timeouts: u32) -> Flags {
         self.syn_sent = true;
         let retries = match self.mode.requests() {
@@ -338,10 +338,10 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Returns the flags of a SYN-ACK, and whether it may carry an option. After `timeouts`
-    /// timeouts. The first retransmission goes without the option, the next without ECN (RFC 9768
-    /// section 3.2.3.2.2). The mode stays. Options are tried again on acknowledgments, which show
-    /// whether they get through.
+    /// Flags of a SYN-ACK, and whether it may carry an option. After `timeouts` timeouts. The first
+    /// retransmission goes without the option, the next without ECN (RFC 9768 section 3.2.3.2.2).
+    /// The mode stays. Options are tried again on acknowledgments, which show whether they get
+    /// through.
     pub(crate) fn flags_of_syn_ack(&mut self, timeouts: u32) -> (Flags, bool) {
         let is_first = self.syn_acks == 0;
         self.syn_acks += 1;
@@ -366,9 +366,9 @@ impl<P> EcnState<P> {
         self.sends_ect = false;
     }
 
-    /// Returns the feedback that the peer's SYN requests. If SYNs cross, the peer acts on ours: a
-    /// side that did not request accurate feedback has none. Otherwise the two sides would count
-    /// different things.
+    /// Feedback that the peer's SYN requests. If SYNs cross, the peer acts on ours: a side that did
+    /// not request accurate feedback has none. Otherwise the two sides would count different
+    /// things.
     fn requested_by(&self, flags: Flags) -> EcnFeedback {
         let asked = negotiation::asked_by_syn(flags, self.mode.accepts());
         if self.syn_sent && asked == EcnFeedback::Accurate {
@@ -477,12 +477,12 @@ impl<P> EcnState<P> {
         marked
     }
 
-    /// Returns whether these flags may report again how our SYN-ACK arrived.
+    /// Whether these flags may report again how our SYN-ACK arrived.
     pub(crate) fn is_answer_again(&self, flags: Flags) -> bool {
         self.syn_acks > 0 && flags.ace() == negotiation::handshake_ace(self.syn_ack_arrived)
     }
 
-    /// Returns whether the current segment completes the handshake.
+    /// Whether the current segment completes the handshake.
     pub(crate) fn is_handshake(&self) -> bool {
         self.handshake
     }
@@ -519,9 +519,9 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Returns whether data with field `ecn` changes the state of the receiver of RFC 8257.
-    /// Earlier data is then acknowledged separately with the previous echo (section 3.2: MAY).
-    /// Otherwise the sender would count it as marked.
+    /// Whether data with field `ecn` changes the state of the receiver of RFC 8257. Earlier data is
+    /// then acknowledged separately with the previous echo (section 3.2: MAY). Otherwise the sender
+    /// would count it as marked.
     pub(crate) fn would_change_state(&self, ecn: Ecn) -> bool {
         self.dctcp_receiver && self.echo != (ecn == Ecn::Ce)
     }
@@ -555,8 +555,8 @@ impl<P> EcnState<P> {
 
     // Sending.
 
-    /// Returns the flags to add to a segment with data; `fresh`: it is new data. CWR goes on new
-    /// data once (RFC 3168 section 6.1.2).
+    /// Flags to add to a segment with data; `fresh`: it is new data. CWR goes on new data once (RFC
+    /// 3168 section 6.1.2).
     #[inline]
     pub(crate) fn flags_of_data(&mut self, fresh: bool) -> Flags {
         match self.feedback {
@@ -572,8 +572,8 @@ impl<P> EcnState<P> {
         }
     }
 
-    /// Returns the flags to add to an acknowledgment without data. The ACK of the SYN-ACK reports
-    /// how that arrived, and goes without SACK (RFC 9768 section 3.2.2.1).
+    /// Flags to add to an acknowledgment without data. The ACK of the SYN-ACK reports how that
+    /// arrived, and goes without SACK (RFC 9768 section 3.2.2.1).
     #[inline]
     pub(crate) fn flags_of_ack(&mut self) -> Flags {
         match self.feedback {
@@ -605,7 +605,7 @@ impl<P> EcnState<P> {
         self.cwr_due = false;
     }
 
-    /// Returns whether feedback with this TSval is newer than all before.
+    /// Whether feedback with this TSval is newer than all before.
     pub(crate) fn is_newer(&mut self, stamp: Option<u32>) -> bool {
         let Some(stamp) = stamp else { return false };
         let newer = self

@@ -7,8 +7,8 @@ use gigatcp_wire::{Ecn, Flags};
 
 use crate::events::EcnFeedback;
 
-/// Returns the flags with which a SYN requests `wanted`. (AE, CWR, ECE) = (1, 1, 1) for accurate
-/// feedback, (0, 1, 1) for classic (RFC 9768 table 2, third column).
+/// Flags with which a SYN requests `wanted`. (AE, CWR, ECE) = (1, 1, 1) for accurate feedback, (0,
+/// 1, 1) for classic (RFC 9768 table 2, third column).
 pub(crate) fn syn_flags(wanted: EcnFeedback) -> Flags {
     match wanted {
         EcnFeedback::None => Flags::NONE,
@@ -17,7 +17,7 @@ pub(crate) fn syn_flags(wanted: EcnFeedback) -> Flags {
     }
 }
 
-/// Returns the feedback that a SYN with these `flags` requests. The host accepts `most`.
+/// Feedback that a SYN with these `flags` requests. The host accepts `most`.
 ///
 /// A host that supports only RFC 3168 ignores AE. One that supports RFC 9768 treats every
 /// combination without meaning as a request (section 3.1.3).
@@ -32,8 +32,8 @@ pub(crate) fn asked_by_syn(flags: Flags, most: EcnFeedback) -> EcnFeedback {
     }
 }
 
-/// Returns the flags of a SYN-ACK that accepts `agreed`. With accurate feedback they encode the
-/// ECN field of the SYN (RFC 9768 table 2, top block).
+/// Flags of a SYN-ACK that accepts `agreed`. With accurate feedback they encode the ECN field of
+/// the SYN (RFC 9768 table 2, top block).
 pub(crate) fn syn_ack_flags(agreed: EcnFeedback, syn_arrived: Ecn) -> Flags {
     match agreed {
         EcnFeedback::None => Flags::NONE,
@@ -42,8 +42,8 @@ pub(crate) fn syn_ack_flags(agreed: EcnFeedback, syn_arrived: Ecn) -> Flags {
     }
 }
 
-/// Returns the feedback that a SYN-ACK with these `flags` agrees to, if we requested `wanted`.
-/// The second result is the ECN field with which our SYN arrived, if reported (RFC 9768 table 2).
+/// Feedback that a SYN-ACK with these `flags` agrees to, if we requested `wanted`. The second
+/// result is the ECN field with which our SYN arrived, if reported (RFC 9768 table 2).
 pub(crate) fn agreed_by_syn_ack(flags: Flags, wanted: EcnFeedback) -> (EcnFeedback, Option<Ecn>) {
     match (wanted, flags.ace()) {
         (EcnFeedback::None, _) => (EcnFeedback::None, None),
@@ -58,7 +58,7 @@ pub(crate) fn agreed_by_syn_ack(flags: Flags, wanted: EcnFeedback) -> (EcnFeedba
     }
 }
 
-/// Returns the handshake encoding of an ECN field, RFC 9768 tables 2 and 3.
+/// Handshake encoding of an ECN field, RFC 9768 tables 2 and 3.
 pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     match arrived {
         Ecn::NotEct => 0b010,
@@ -68,7 +68,7 @@ pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     }
 }
 
-/// Returns the ECN field of a handshake encoding (RFC 9768 table 4).
+/// ECN field of a handshake encoding (RFC 9768 table 4).
 pub(crate) fn handshake_ecn(ace: u8) -> Option<Ecn> {
     match ace {
         0b010 => Some(Ecn::NotEct),
@@ -79,9 +79,9 @@ pub(crate) fn handshake_ecn(ace: u8) -> Option<Ecn> {
     }
 }
 
-/// Returns whether a network may have turned `sent` into `arrived`. A capable packet may be
-/// marked, and may change from one ECT to the other; everything else is mangling (RFC 3168
-/// section 18, RFC 9768 section 3.2.2.3).
+/// Whether a network may have turned `sent` into `arrived`. A capable packet may be marked, and may
+/// change from one ECT to the other; everything else is mangling (RFC 3168 section 18, RFC 9768
+/// section 3.2.2.3).
 pub(crate) fn is_valid_transition(sent: Ecn, arrived: Ecn) -> bool {
     match sent {
         Ecn::NotEct | Ecn::Ce => arrived == sent,
