@@ -70,8 +70,8 @@ impl Eifel {
         matches!(self.state, State::Waiting(_))
     }
 
-    /// Returns whether an original filled what an acceptable acknowledgment with echo `ts_ecr`
-    /// covers. If not, detection ends.
+    /// Whether an original filled what an acceptable acknowledgment with echo `ts_ecr` covers. If
+    /// not, detection ends.
     pub fn on_acceptable_ack(&mut self, ts_ecr: u32) -> bool {
         let State::Waiting(retransmit_ts) = self.state else {
             return false;

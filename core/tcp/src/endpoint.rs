@@ -175,8 +175,8 @@ pub struct Endpoint<P> {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Returns an endpoint with these addresses. `secret` comes from a good source of random
-    /// numbers: initial sequence numbers, cookies and ports depend on it.
+    /// An endpoint with these addresses. `secret` comes from a good source of random numbers:
+    /// initial sequence numbers, cookies and ports depend on it.
     pub fn new(
         now: Instant,
         secret: impl Into<Secret>,
@@ -199,8 +199,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns an endpoint that may connect to its own addresses: the driver passes segments
-    /// between two of them back to [`Endpoint::handle_segment`].
+    /// An endpoint that may connect to its own addresses: the driver passes segments between two of
+    /// them back to [`Endpoint::handle_segment`].
     #[must_use]
     pub fn with_loopback(self) -> Self {
         Self {
@@ -307,8 +307,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns the next segment to send, and its addresses. It may be a super-segment: a driver
-    /// of packets sends [`Segment::into_wire_segments`] one by one.
+    /// Next segment to send, and its addresses. It may be a super-segment: a driver of packets
+    /// sends [`Segment::into_wire_segments`] one by one.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
         self.assert_invariants();
         if let Some(out) = self.outgoing.pop_front() {
@@ -361,7 +361,7 @@ impl<P: Payload> Endpoint<P> {
         );
     }
 
-    /// Returns the next event for the application.
+    /// Next event for the application.
     pub fn poll_event(&mut self) -> Option<EndpointEvent> {
         loop {
             let event = self.events.pop_front()?;

@@ -53,7 +53,7 @@ pub(crate) enum CookieValidity {
 }
 
 impl FastOpenKey {
-    /// Returns the key of this secret.
+    /// Key of this secret.
     pub const fn new(secret: Secret) -> Self {
         Self {
             current: secret,
@@ -62,8 +62,8 @@ impl FastOpenKey {
         }
     }
 
-    /// Returns the key of this secret, which has no other use, with the cookies that Linux makes of
-    /// it (`tcp_fastopen_key`): of the addresses of both hosts.
+    /// Key of this secret, which has no other use, with the cookies that Linux makes of it
+    /// (`tcp_fastopen_key`): of the addresses of both hosts.
     pub const fn of_linux(secret: Secret, server: IpAddr) -> Self {
         Self {
             linux_server: Some(server),
@@ -82,7 +82,7 @@ impl FastOpenKey {
         profile.opening.fast_open_server
     }
 
-    /// Returns the cookie of a client.
+    /// Cookie of a client.
     pub fn cookie(&self, client: IpAddr) -> FastOpenCookie {
         self.cookie_of(&self.current, client)
     }
@@ -98,7 +98,7 @@ impl FastOpenKey {
         FastOpenCookie::new(&octets).unwrap_or(FastOpenCookie::REQUEST)
     }
 
-    /// Returns the validity of the cookie `offered` by `client`.
+    /// Validity of the cookie `offered` by `client`.
     pub(crate) fn check_cookie(&self, client: IpAddr, offered: FastOpenCookie) -> CookieValidity {
         let is_of =
             |secret: &Secret| self.cookie_of(secret, client).as_slice() == offered.as_slice();
@@ -241,7 +241,7 @@ pub struct FastOpenCache {
 }
 
 impl FastOpenCache {
-    /// Returns an empty cache for `capacity` servers.
+    /// An empty cache for `capacity` servers.
     pub const fn new(capacity: usize) -> Self {
         Self {
             servers: BTreeMap::new(),
@@ -260,8 +260,8 @@ impl FastOpenCache {
         self.servers.is_empty()
     }
 
-    /// Returns the cookie for `server`, or a cookie request. `None` while Fast Open is off after a
-    /// negative response.
+    /// Cookie for `server`, or a cookie request. `None` while Fast Open is off after a negative
+    /// response.
     pub fn offer(&mut self, now: Instant, server: IpAddr) -> Option<FastOpenOffer> {
         let default_mss = match server {
             IpAddr::V4(_) => 536,

@@ -28,8 +28,8 @@ impl FourTuple {
         })
     }
 
-    /// Returns the connection of a segment that arrived between `endpoints`. The segment's sender
-    /// is the source.
+    /// Connection of a segment that arrived between `endpoints`. The segment's sender is the
+    /// source.
     pub fn of_arrival<P>(endpoints: Endpoints, segment: &Segment<P>) -> Self {
         Self {
             endpoints: endpoints.reversed(),
@@ -61,7 +61,7 @@ impl FourTuple {
         is_host(self.local_address()) && is_host(self.remote_address())
     }
 
-    /// Returns the connection as the peer identifies it.
+    /// Connection as the peer identifies it.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self {

@@ -36,19 +36,19 @@ pub struct IsnGenerator {
 }
 
 impl IsnGenerator {
-    /// Returns a generator with this secret.
+    /// A generator with this secret.
     pub const fn new(secret: Secret) -> Self {
         Self { secret }
     }
 
-    /// Returns the initial sequence number of a connection that begins at `now`.
+    /// Initial sequence number of a connection that begins at `now`.
     pub(crate) fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
         let clock = (now.as_nanos() / STEP.as_nanos()) as u32;
         let keyed = self.secret.keyed(Purpose::InitialSequenceNumber);
         SeqNumber::new(clock.wrapping_add(keyed.tuple(tuple).finish() as u32))
     }
 
-    /// Returns the offset of the timestamp clock towards this peer.
+    /// Offset of the timestamp clock towards this peer.
     pub fn timestamp_offset(&self, tuple: &FourTuple) -> u32 {
         let keyed = self.secret.keyed(Purpose::TimestampOffset);
         let keyed = keyed

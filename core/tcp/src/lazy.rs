@@ -18,13 +18,13 @@ pub(crate) trait Untouched: Sized + 'static {
 }
 
 impl<T> Lazy<T> {
-    /// Returns the state if it was ever changed.
+    /// State if it was ever changed.
     #[inline]
     pub(crate) fn touched(&self) -> Option<&T> {
         self.0.as_deref()
     }
 
-    /// Returns the state mutably if it was ever changed.
+    /// State mutably if it was ever changed.
     #[inline]
     pub(crate) fn touched_mut(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
@@ -37,7 +37,7 @@ impl<T> Lazy<T> {
 }
 
 impl<T: Default> Lazy<T> {
-    /// Returns the state for a change, allocating it if necessary.
+    /// State for a change, allocating it if necessary.
     #[inline]
     pub(crate) fn make(&mut self) -> &mut T {
         self.0.get_or_insert_default()

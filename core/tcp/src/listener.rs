@@ -83,7 +83,7 @@ pub fn handle_segment<P: Payload>(
     })
 }
 
-/// Returns the reset for a segment of no connection, or for an unacceptable ACK. RFC 9293 sections
+/// Reset for a segment of no connection, or for an unacceptable ACK. RFC 9293 sections
 /// 3.10.7.1 and 3.10.7.2 second.
 pub(crate) fn reset_answering<P: Payload>(segment: &Segment<P>) -> Segment<P> {
     let reset = Segment {

@@ -48,7 +48,7 @@ pub struct MinRtt {
 }
 
 impl MinRtt {
-    /// Returns a filter without samples. A `window` of zero is the whole connection.
+    /// A filter without samples. A `window` of zero is the whole connection.
     pub fn new(window: Duration) -> Self {
         Self {
             window,
@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(min.value(), Some(ms(50)));
     }
 
-    /// Returns the samples for gaps and RTTs in milliseconds, and the filter result after each.
-    /// The filter length is `WINDOW`.
+    /// Samples for gaps and RTTs in milliseconds, and the filter result after each. The filter
+    /// length is `WINDOW`.
     fn filtered(steps: &[(u64, u64)]) -> (Vec<(u64, u64)>, Vec<Duration>) {
         let mut min = MinRtt::new(ms(WINDOW));
         let mut now = 0;

@@ -36,12 +36,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns the pace of a rate in bits per second; `None` for zero.
+    /// Pace of a rate in bits per second; `None` for zero.
     pub fn from_rate(rate: Rate) -> Option<Self> {
         Self::new(8_000_000_000, rate.as_bps())
     }
 
-    /// Returns the pace of `percent` of a window per RTT; `None` while either is unknown.
+    /// Pace of `percent` of a window per RTT; `None` while either is unknown.
     pub fn from_window(window: u64, srtt: Duration, percent: u32) -> Option<Self> {
         Self::new(
             srtt.as_nanos().saturating_mul(100),
@@ -53,7 +53,7 @@ impl Pace {
         (nanos > 0 && octets > 0).then_some(Self { nanos, octets })
     }
 
-    /// Returns the slower of the two.
+    /// Slower of the two.
     pub fn at_most(self, other: Option<Self>) -> Self {
         match other {
             Some(other) if other.rate() < self.rate() => other,
@@ -61,7 +61,7 @@ impl Pace {
         }
     }
 
-    /// Returns the pace in bits per second, rounded down.
+    /// Pace in bits per second, rounded down.
     pub fn rate(self) -> Rate {
         Rate::from_amount(Bytes::new(self.octets), Duration::from_nanos(self.nanos))
     }
@@ -93,7 +93,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Returns a schedule without releases.
+    /// A schedule without releases.
     pub fn new() -> Self {
         Self {
             next: Instant::ZERO,

@@ -96,7 +96,7 @@ struct Claim {
 }
 
 impl PathMtu {
-    /// Returns an estimate at the interface's limit.
+    /// An estimate at the interface's limit.
     pub fn new(ip: IpVersion, ceiling: u32) -> Self {
         Self {
             ip,
@@ -281,14 +281,14 @@ impl PathMtu {
         self.current
     }
 
-    /// Returns the result of [`PathMtu::age`] without applying it.
+    /// Result of [`PathMtu::age`] without applying it.
     pub fn aged(&self) -> u32 {
         let mut later = self.clone();
         later.age(Instant::ZERO)
     }
 
-    /// Returns the sizes to fall to when packets are silently dropped (RFC 8899 section 4.3).
-    /// First the base; if that does not help, the minimum of every path.
+    /// Sizes to fall to when packets are silently dropped (RFC 8899 section 4.3). First the base;
+    /// if that does not help, the minimum of every path.
     pub fn falls(&self, profile: &Profile) -> impl Iterator<Item = u32> + use<> {
         let base = self.base(profile);
         let least = match self.ip {
@@ -311,7 +311,7 @@ impl PathMtu {
         self.assert_invariants();
     }
 
-    /// Returns the next packet size to probe. `None` ends the search until the estimate has aged
+    /// Next packet size to probe. `None` ends the search until the estimate has aged
     /// (`PMTU_RAISE_TIMER`, RFC 8899 section 5.1.1).
     pub fn next_probe(&mut self, now: Instant, profile: &Profile) -> Option<u32> {
         if self.probe.is_some() {

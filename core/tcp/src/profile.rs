@@ -129,12 +129,12 @@ impl Profile {
         Self::BSD_4_3_RENO,
     ];
 
-    /// Returns the profile named `name`.
+    /// Profile named `name`.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }
 
-    /// Returns this profile, changed by `change`.
+    /// This profile, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

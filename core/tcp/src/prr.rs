@@ -144,7 +144,7 @@ impl Reduction {
         );
     }
 
-    /// Returns the proportional part, rounded up to segments as in RFC 6937's figures.
+    /// Proportional part, rounded up to segments as in RFC 6937's figures.
     fn in_proportion(&self, target: u64, smss: u64) -> u64 {
         let share = u128::from(self.prr_delivered) * u128::from(target);
         let due = share.div_ceil(u128::from(self.recover_fs) * u128::from(smss));
@@ -167,7 +167,7 @@ mod tests {
         prr
     }
 
-    /// Returns the segments that leave for an acknowledgment that delivers one.
+    /// Segments that leave for an acknowledgment that delivers one.
     fn answer(prr: &mut Prr, pipe: u64, safe: bool) -> u64 {
         let ack = PrrAck {
             delivered: 1,

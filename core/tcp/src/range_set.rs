@@ -19,7 +19,7 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
-    /// Returns an empty set.
+    /// An empty set.
     pub const fn new() -> Self {
         Self {
             lower: BTreeMap::new(),

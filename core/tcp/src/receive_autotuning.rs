@@ -226,7 +226,7 @@ impl ReceiveAutotuning {
     }
 }
 
-/// Returns `amount` times `part` over `whole`.
+/// `amount` times `part` over `whole`.
 fn share(amount: u64, part: u64, whole: u64) -> u64 {
     let exact = u128::from(amount) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(exact).unwrap_or(u64::MAX)

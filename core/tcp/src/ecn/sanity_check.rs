@@ -56,7 +56,7 @@ pub(crate) struct AckReport {
 }
 
 impl CeSanityCheck {
-    /// Returns the check at the start of a connection.
+    /// Check at the start of a connection.
     pub(crate) const fn new(enabled: bool) -> Self {
         Self {
             missing: if enabled { ROUNDS } else { 0 },
@@ -73,7 +73,7 @@ impl CeSanityCheck {
         self.plain_end = self.plain_end.max(end);
     }
 
-    /// Returns whether the path is now found to mark every packet that can be marked.
+    /// Whether the path is now found to mark every packet that can be marked.
     #[inline]
     pub(crate) fn on_feedback(&mut self, report: &AckReport) -> bool {
         self.missing > 0 && self.is_suspicious(report)

@@ -125,12 +125,12 @@ impl<P: Payload> Endpoint<P> {
         Some(handle)
     }
 
-    /// Returns a connection; `None` after [`Endpoint::close`].
+    /// A connection; `None` after [`Endpoint::close`].
     pub fn connection(&self, handle: Handle) -> Option<&Connection<P>> {
         Some(&*self.slot(handle)?.connection)
     }
 
-    /// Returns a connection, for calls without a counterpart here.
+    /// A connection, for calls without a counterpart here.
     ///
     /// `None` after [`Endpoint::close`]. Its output leaves with the next
     /// [`Endpoint::poll_transmit`].

@@ -84,8 +84,8 @@ pub struct Demux<P> {
 }
 
 impl<P: Payload> Demux<P> {
-    /// Returns a demultiplexer without connections or listeners. `secret` determines initial
-    /// sequence numbers, cookies, ports and the hashes of the table.
+    /// A demultiplexer without connections or listeners. `secret` determines initial sequence
+    /// numbers, cookies, ports and the hashes of the table.
     pub fn new(secret: Secret) -> Self {
         Self {
             table: Table::new(secret),
@@ -96,19 +96,19 @@ impl<P: Payload> Demux<P> {
         }
     }
 
-    /// Returns the table of connections.
+    /// Table of connections.
     #[inline]
     pub const fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Returns the table of connections, to add and remove them.
+    /// Table of connections, to add and remove them.
     #[inline]
     pub const fn table_mut(&mut self) -> &mut Table {
         &mut self.table
     }
 
-    /// Returns the generator of initial sequence numbers.
+    /// Generator of initial sequence numbers.
     pub const fn isn(&self) -> &IsnGenerator {
         &self.isn
     }
@@ -137,17 +137,17 @@ impl<P: Payload> Demux<P> {
         self.listeners.remove(&at).is_some()
     }
 
-    /// Returns the listener bound to that address and port.
+    /// Listener bound to that address and port.
     pub fn listener(&self, at: SocketAddr) -> Option<&Listener<P>> {
         self.listeners.get(&at)
     }
 
-    /// Returns the listener bound to that address and port, mutably.
+    /// Listener bound to that address and port, mutably.
     pub fn listener_mut(&mut self, at: SocketAddr) -> Option<&mut Listener<P>> {
         self.listeners.get_mut(&at)
     }
 
-    /// Returns all listeners, by address and port.
+    /// All listeners, by address and port.
     pub fn listeners(&self) -> impl Iterator<Item = (SocketAddr, &Listener<P>)> {
         self.listeners.iter().map(|(at, listener)| (*at, listener))
     }
@@ -170,7 +170,7 @@ impl<P: Payload> Demux<P> {
         Some(*at)
     }
 
-    /// Returns the listener for new connections of this name.
+    /// Listener for new connections of this name.
     pub fn listener_for(&self, tuple: &FourTuple) -> Option<SocketAddr> {
         if self.listeners.is_empty() {
             return None;
@@ -185,8 +185,8 @@ impl<P: Payload> Demux<P> {
             .find(|at| self.listeners.contains_key(at))
     }
 
-    /// Returns the receiver of a segment for a connection in TIME-WAIT. `predecessor` is the
-    /// result of [`Connection::gives_way_to`](crate::Connection::gives_way_to).
+    /// Receiver of a segment for a connection in TIME-WAIT. `predecessor` is the result of
+    /// [`Connection::gives_way_to`](crate::Connection::gives_way_to).
     pub fn claim(
         &self,
         tuple: &FourTuple,
@@ -223,7 +223,7 @@ impl<P: Payload> Demux<P> {
         Unclaimed::Listener(at)
     }
 
-    /// Returns the name of a new connection from `local_port`; 0 chooses a port.
+    /// Name of a new connection from `local_port`; 0 chooses a port.
     ///
     /// A chosen port is free (RFC 6056 section 3.3.3); a given one may be in use by a connection
     /// in the table. `None` if all ports are taken, or a listener has begun a connection of that
@@ -255,7 +255,7 @@ impl<P: Payload> Demux<P> {
         None
     }
 
-    /// Returns a port without a listener at `address`; `None` if all are taken.
+    /// A port without a listener at `address`; `None` if all are taken.
     pub fn port_to_listen(&mut self, address: IpAddr) -> Option<u16> {
         let keyed = self.secret.keyed(Purpose::EphemeralPort).address(address);
         let start = (keyed.finish() % u64::from(PORTS)) as u16;
@@ -273,7 +273,7 @@ impl<P: Payload> Demux<P> {
         None
     }
 
-    /// Returns the next port to try, counted from `start`.
+    /// Next port to try, counted from `start`.
     const fn take_port(&mut self, start: u16) -> u16 {
         let port = FIRST_PORT + start.wrapping_add(self.next_port) % PORTS;
         self.next_port = self.next_port.wrapping_add(1);

@@ -22,7 +22,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns an empty table whose hashes depend on `secret`.
+    /// An empty table whose hashes depend on `secret`.
     pub fn new(secret: Secret) -> Self {
         Self {
             secret,
@@ -32,17 +32,17 @@ impl Table {
         }
     }
 
-    /// Returns the number of connections.
+    /// Number of connections.
     pub fn len(&self) -> usize {
         self.names.len() - self.free.len()
     }
 
-    /// Returns whether there is no connection.
+    /// Whether there is no connection.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the connection of that name.
+    /// Connection of that name.
     #[inline]
     pub fn find(&self, tuple: &FourTuple) -> Option<u32> {
         let has_name = |number: &u32| self.names[*number as usize].as_ref() == Some(tuple);
@@ -50,7 +50,7 @@ impl Table {
         self.numbers.find(hash, has_name).copied()
     }
 
-    /// Returns the name of a connection; `None` if none has that number.
+    /// Name of a connection; `None` if none has that number.
     #[inline]
     pub fn name(&self, number: u32) -> Option<&FourTuple> {
         self.names.get(number as usize)?.as_ref()
@@ -127,7 +127,7 @@ impl Table {
         self.assert_invariants();
     }
 
-    /// Returns every number in use, in order.
+    /// Every number in use, in order.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         let in_use =
             |(number, name): (usize, &Option<FourTuple>)| name.is_some().then_some(number as u32);

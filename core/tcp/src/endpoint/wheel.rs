@@ -55,7 +55,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// Returns an empty wheel.
+    /// An empty wheel.
     pub fn new(now: Instant) -> Self {
         Self {
             now: now.as_nanos() >> SLOT_BITS,
@@ -132,7 +132,7 @@ impl Wheel {
         self.now = self.now.max(target);
     }
 
-    /// Returns the earliest slot with members: its start, level and index.
+    /// Earliest slot with members: its start, level and index.
     fn next_slot(&self) -> Option<(u64, usize, usize)> {
         let level = self.occupied.iter().position(|slots| *slots != 0)?;
         let slot = self.occupied[level].trailing_zeros() as usize;

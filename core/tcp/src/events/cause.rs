@@ -10,7 +10,7 @@ use crate::events::table::table_of;
 table_of! {
     /// Cause that limits a connection's throughput.
     Cause,
-    /// Returns the id in records, reports and `gigatcp explain`.
+    /// Id in records, reports and `gigatcp explain`.
     id {
         /// The handshake is not complete.
         ConnectionSetup = "connection-setup";
@@ -67,13 +67,12 @@ table_of! {
 }
 
 impl Cause {
-    /// Returns the cause with that id.
+    /// Cause with that id.
     pub fn find(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.id() == id)
     }
 
-    /// Returns the cause of a limit if nothing else is known. `loss` is the cause of the last cwnd
-    /// reduction.
+    /// Cause of a limit if nothing else is known. `loss` is the cause of the last cwnd reduction.
     pub const fn of_limit(limit: Limit, loss: Option<Self>) -> Self {
         match (limit, loss) {
             (Limit::Application, _) => Self::ApplicationLimited,

@@ -151,7 +151,7 @@ pub enum EcnFeedback {
 }
 
 impl EcnFeedback {
-    /// Returns its name in records.
+    /// Its name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",

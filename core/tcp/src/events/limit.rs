@@ -47,7 +47,7 @@ pub struct LimitClock {
 }
 
 impl LimitClock {
-    /// Returns a clock that starts at `now` under `limit`.
+    /// A clock that starts at `now` under `limit`.
     pub fn new(now: Instant, limit: Limit) -> Self {
         Self {
             current: limit,
@@ -56,7 +56,7 @@ impl LimitClock {
         }
     }
 
-    /// Returns the current limit.
+    /// Current limit.
     pub fn current(&self) -> Limit {
         self.current
     }
@@ -83,7 +83,7 @@ impl LimitClock {
         self.current = limit;
     }
 
-    /// Returns the time spent under `limit` up to `now`.
+    /// Time spent under `limit` up to `now`.
     pub fn spent(&self, now: Instant, limit: Limit) -> Duration {
         let spent = self.spent.as_ref();
         let closed = spent.map_or(Duration::ZERO, |spent| spent[limit.index()]);
@@ -94,8 +94,8 @@ impl LimitClock {
         }
     }
 
-    /// Returns the time spent under each limit up to `now`. In the order of [`Limit::ALL`]; adds up
-    /// to the time since the clock started.
+    /// Time spent under each limit up to `now`. In the order of [`Limit::ALL`]; adds up to the time
+    /// since the clock started.
     pub fn all(&self, now: Instant) -> [Duration; Limit::ALL.len()] {
         Limit::ALL.map(|limit| self.spent(now, limit))
     }

@@ -35,7 +35,7 @@ impl EventMask {
     /// Every kind.
     pub const ALL: Self = Self(15);
 
-    /// Returns whether any kind of `kinds` is in the mask.
+    /// Whether any kind of `kinds` is in the mask.
     pub(crate) const fn wants(self, kinds: Self) -> bool {
         self.0 & kinds.0 != 0
     }
@@ -56,7 +56,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Returns an outbox that keeps the kinds in `mask`.
+    /// An outbox that keeps the kinds in `mask`.
     pub fn new(mask: EventMask) -> Self {
         Self {
             mask,
@@ -64,7 +64,7 @@ impl Outbox {
         }
     }
 
-    /// Returns whether events of these kinds are recorded: check before computing one.
+    /// Whether events of these kinds are recorded: check before computing one.
     #[inline]
     pub fn wants(&self, kinds: EventMask) -> bool {
         self.mask.wants(kinds)
@@ -82,7 +82,7 @@ impl Outbox {
         }
     }
 
-    /// Returns whether no events are waiting.
+    /// Whether no events are waiting.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
@@ -116,7 +116,7 @@ impl EventHash {
         self.0 = (product as u64) ^ ((product >> 64) as u64);
     }
 
-    /// Returns the hash so far.
+    /// Hash so far.
     pub fn finish(self) -> u64 {
         self.0
     }

@@ -30,7 +30,7 @@ macro_rules! table_of {
                 match self { $(Self::$name => $text,)+ }
             }
 
-            /// Returns the index in `ALL`.
+            /// Index in `ALL`.
             pub const fn index(self) -> usize {
                 self as usize
             }

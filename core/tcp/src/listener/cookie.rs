@@ -52,8 +52,8 @@ const ECN_BIT: u32 = 1 << 5;
 const MSS_V4: &[u16] = &[28, 216, 536, 1300, 1440, 1460, 8960];
 const MSS_V6: &[u16] = &[28, 216, 536, 1220, 1420, 1440, 8940];
 
-/// Returns index and value of the MSS that a cookie encodes for `offered` octets. Over IPv4 it is
-/// at most `most`, unless that is 0. `None` is the default of the IP version (RFC 9293 MUST-15).
+/// Index and value of the MSS that a cookie encodes for `offered` octets. Over IPv4 it is at most
+/// `most`, unless that is 0. `None` is the default of the IP version (RFC 9293 MUST-15).
 fn mss_told(tuple: &FourTuple, offered: Option<u16>, most: u32) -> (usize, u16) {
     let table = mss_table(tuple);
     let default = match tuple.remote_address() {
@@ -87,7 +87,7 @@ impl Cookies {
         Self { secret }
     }
 
-    /// Returns `syn` reduced to what a cookie can encode, and the cookie.
+    /// `syn` reduced to what a cookie can encode, and the cookie.
     pub(super) fn encode<P: Payload>(
         &self,
         now: Instant,
@@ -164,7 +164,7 @@ impl Cookies {
         stamps.val = val;
     }
 
-    /// Returns the SYN that `ack` acknowledges, if its number is a cookie of ours.
+    /// SYN that `ack` acknowledges, if its number is a cookie of ours.
     pub(super) fn decode<P: Payload>(
         &self,
         now: Instant,
@@ -230,7 +230,7 @@ impl Cookies {
         SeqNumber::new(self.base(tuple, client_isn).wrapping_add(value))
     }
 
-    /// Returns the MSS index in a cookie of that count; `None` for another count.
+    /// MSS index in a cookie of that count; `None` for another count.
     fn index(
         &self,
         count: u32,
@@ -245,7 +245,7 @@ impl Cookies {
     }
 }
 
-/// Returns the clock of cookies.
+/// Clock of cookies.
 fn count(now: Instant) -> u32 {
     (now.as_nanos() / PERIOD.as_nanos()) as u32
 }

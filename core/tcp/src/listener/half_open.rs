@@ -48,7 +48,7 @@ pub(super) struct Repeated {
 }
 
 impl Repeated {
-    /// Returns the state after `syn` arrived again after `before`.
+    /// State after `syn` arrived again after `before`.
     pub(super) fn after<P>(before: Option<Self>, at: Instant, syn: &Segment<P>) -> Self {
         let plain = before.filter(|before| before.flags.ace() == 0);
         Self {
@@ -60,8 +60,8 @@ impl Repeated {
 }
 
 impl<P: Payload> HalfOpen<P> {
-    /// Returns the connection when the SYN had arrived and nothing had left. Returns `None` if
-    /// `keys` are required and the SYN has no code of any.
+    /// Connection when the SYN had arrived and nothing had left. Returns `None` if `keys` are
+    /// required and the SYN has no code of any.
     pub(super) fn begin(
         &self,
         tuple: &FourTuple,
@@ -82,7 +82,7 @@ impl<P: Payload> HalfOpen<P> {
         }
     }
 
-    /// Returns the connection in its current state.
+    /// Connection in its current state.
     pub(super) fn rebuild(
         &self,
         tuple: &FourTuple,

@@ -99,7 +99,7 @@ pub struct Listener<P> {
 }
 
 impl<P: Payload> Listener<P> {
-    /// Returns a listener with empty queues.
+    /// A listener with empty queues.
     ///
     /// # Panics
     /// If the configuration has no secret: its sequence numbers and cookies could be guessed.
@@ -109,7 +109,6 @@ impl<P: Payload> Listener<P> {
         Self::of_host(config, secret)
     }
 
-    /// Returns a listener with the secret of its host.
     pub(crate) fn of_host(config: ListenerConfig, secret: Secret) -> Self {
         let config = ListenerConfig { secret, ..config };
         Self {
@@ -131,23 +130,23 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Returns the counts since the listener was created.
+    /// Counts since the listener was created.
     pub fn counters(&self) -> &ListenerCounters {
         &self.counters
     }
 
-    /// Returns the number of half-open connections.
+    /// Number of half-open connections.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
-    /// Returns the number of connections waiting to be accepted.
+    /// Number of connections waiting to be accepted.
     pub fn acceptable(&self) -> usize {
         self.accept_queue.len()
     }
 
-    /// Returns whether segments of this connection belong to the listener. The connection is
-    /// half-open or waits to be accepted.
+    /// Whether segments of this connection belong to the listener. The connection is half-open or
+    /// waits to be accepted.
     pub fn knows(&self, tuple: &FourTuple) -> bool {
         self.half_open.contains_key(tuple) || self.waiting.contains_key(tuple)
     }
@@ -169,7 +168,7 @@ impl<P: Payload> Listener<P> {
         self.fast_open = FastOpenKey::of_linux(secret, server);
     }
 
-    /// Returns the connections waiting to be accepted, in no particular order.
+    /// Connections waiting to be accepted, in no particular order.
     pub fn waiting(&self) -> impl Iterator<Item = &Connection<P>> {
         self.waiting.values().map(|waiting| &*waiting.connection)
     }
@@ -263,7 +262,7 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Returns the next segment to send, and its addresses.
+    /// Next segment to send, and its addresses.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Endpoints, Segment<P>)> {
         self.assert_invariants();
         if let Some(out) = self.outgoing.pop_front() {
@@ -283,7 +282,7 @@ impl<P: Payload> Listener<P> {
         None
     }
 
-    /// Returns the next connection for the application.
+    /// Next connection for the application.
     pub fn poll_accept(&mut self) -> Option<Accepted<P>> {
         let tuple = self.accept_queue.pop_front()?;
         let waiting = self.waiting.remove(&tuple)?;
@@ -360,7 +359,7 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Returns whether data on this SYN is accepted, and the cookie to grant. RFC 7413 sections
+    /// Whether data on this SYN is accepted, and the cookie to grant. RFC 7413 sections
     /// 4.2.2 and 5.1.
     fn check_fast_open(
         &mut self,
@@ -635,8 +634,7 @@ impl<P: Payload> Listener<P> {
         }
     }
 
-    /// Returns the number after the client's SYN if its ACK is a cookie. The connection is
-    /// half-open.
+    /// Number after the client's SYN if its ACK is a cookie. The connection is half-open.
     ///
     /// The SYN came twice: it was answered with a cookie first, and stored the second time. Both
     /// answers are valid, and the client uses the first to arrive (Linux checks in this order

@@ -91,14 +91,14 @@ pub struct Buffers {
 }
 
 impl Profile {
-    /// Returns the buffer granted for a request of `requested` octets.
+    /// Buffer granted for a request of `requested` octets.
     pub(crate) fn granted_buffer(&self, requested: Bytes) -> Bytes {
         let factor = if self.buffers.buffer_doubling { 2 } else { 1 };
         let limited = requested.min(self.buffers.buffer_limit);
         Bytes::new(limited.as_u64().saturating_mul(factor))
     }
 
-    /// Returns `mss` rounded down to whole buffers, see `smss_multiple`.
+    /// `mss` rounded down to whole buffers, see `smss_multiple`.
     pub fn whole_buffers(&self, mss: u32) -> u32 {
         match self.segments.smss_multiple {
             multiple @ 1.. if mss > multiple => mss - mss % multiple,
@@ -106,7 +106,7 @@ impl Profile {
         }
     }
 
-    /// Returns the initial receive buffer of a connection that requested `requested`.
+    /// Initial receive buffer of a connection that requested `requested`.
     pub fn receive_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.receive_buffer_start, |octets| {
             self.granted_buffer(octets)
@@ -114,7 +114,7 @@ impl Profile {
         self.at_least(granted, LEAST_RECEIVE_BUFFER)
     }
 
-    /// Returns the initial send buffer of a connection that requested `requested`.
+    /// Initial send buffer of a connection that requested `requested`.
     pub fn send_buffer_for(&self, requested: Option<Bytes>) -> Bytes {
         let granted = requested.map_or(self.buffers.send_buffer_start, |octets| {
             self.granted_buffer(octets)
@@ -122,7 +122,7 @@ impl Profile {
         self.at_least(granted, LEAST_SEND_BUFFER)
     }
 
-    /// Returns `granted`, with `truesize` at least `least` octets.
+    /// `granted`, with `truesize` at least `least` octets.
     fn at_least(&self, granted: Bytes, least: u64) -> Bytes {
         if self.buffers.truesize {
             granted.max(Bytes::new(least))
@@ -131,7 +131,7 @@ impl Profile {
         }
     }
 
-    /// Returns the largest window that a receive buffer of `granted` octets backs.
+    /// Largest window that a receive buffer of `granted` octets backs.
     pub fn window_of(&self, granted: Bytes) -> Bytes {
         match self.buffers.window_reserve_shift {
             0 => granted,
@@ -139,7 +139,7 @@ impl Profile {
         }
     }
 
-    /// Returns the buffer that backs a window of `window` octets.
+    /// Buffer that backs a window of `window` octets.
     pub(crate) fn buffer_backing(&self, window: u64) -> u64 {
         match self.buffers.window_reserve_shift {
             0 => window,

@@ -17,7 +17,7 @@ pub enum InitialWindow {
 }
 
 impl InitialWindow {
-    /// Returns the initial window for segments of `smss` octets.
+    /// Initial window for segments of `smss` octets.
     pub fn bytes(self, smss: u32) -> Bytes {
         let smss = u64::from(smss);
         Bytes::new(match self {

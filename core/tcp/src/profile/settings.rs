@@ -52,27 +52,27 @@ pub struct Setting {
     pub name: &'static str,
     /// Description of valid values.
     pub expects: &'static str,
-    /// Returns the value in a profile, as a plan writes it.
+    /// Value in a profile, as a plan writes it.
     show: fn(&Profile) -> String,
     /// Sets the value; returns whether it was valid.
     pub(super) apply: fn(&mut Profile, SettingValue) -> bool,
 }
 
 impl Setting {
-    /// Returns the value in `profile`, as a plan writes it.
+    /// Value in `profile`, as a plan writes it.
     pub fn value_in(&self, profile: &Profile) -> String {
         (self.show)(profile)
     }
 
-    /// Returns the words that the setting accepts, if it accepts words. They are the quoted ones
-    /// where `expects` begins with "one of".
+    /// Words that the setting accepts, if it accepts words. They are the quoted ones where
+    /// `expects` begins with "one of".
     pub fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
         let listed = self.expects.strip_prefix("one of ").unwrap_or_default();
         listed.split('"').skip(1).step_by(2)
     }
 }
 
-/// Returns the value as text, `false` for `None`.
+/// Value as text, `false` for `None`.
 fn or_false(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "false".to_string(), |value| value.to_string())
 }
