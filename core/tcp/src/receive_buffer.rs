@@ -48,7 +48,7 @@ struct Beyond<P> {
 }
 
 impl<P: Payload> ReceiveBuffer<P> {
-    /// Returns an empty buffer.
+    /// An empty buffer.
     pub fn new() -> Self {
         Self {
             ready: VecDeque::new(),
@@ -155,7 +155,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         arrival
     }
 
-    /// Returns up to `max` octets for the application, in one piece.
+    /// Up to `max` octets for the application, in one piece.
     pub fn read(&mut self, max: usize) -> Option<P> {
         let first = self.ready.front_mut()?;
         if first.len() > max {
@@ -167,7 +167,7 @@ impl<P: Payload> ReceiveBuffer<P> {
         self.ready.pop_front()
     }
 
-    /// Returns the readable pieces in order.
+    /// Readable pieces in order.
     pub fn ready(&self) -> impl Iterator<Item = &P> {
         self.ready.iter()
     }

@@ -254,7 +254,7 @@ impl ReceiveWindow {
         memory.is_some_and(|memory| memory.is_tight(self.buffer))
     }
 
-    /// Returns the buffer that backs a window of `window` octets.
+    /// Buffer that backs a window of `window` octets.
     pub fn buffer_backing(&self, profile: &Profile, window: u64) -> u64 {
         match &self.memory {
             Some(memory) => memory.buffer_backing(window),
@@ -274,8 +274,7 @@ impl ReceiveWindow {
         true
     }
 
-    /// Returns the right edge to advertise. Inputs are RCV.NXT, the last advertised edge and the
-    /// unread octets.
+    /// Right edge to advertise. Inputs are RCV.NXT, the last advertised edge and the unread octets.
     #[inline]
     pub fn edge(&self, nxt: Offset, old_edge: RightEdge, unread: Length) -> u64 {
         if let Some(memory) = &self.memory {
@@ -372,9 +371,9 @@ impl ReceiveWindow {
     }
 }
 
-/// Returns the largest window ever possible, which decides the scale. The scale bounds the window
-/// permanently (RFC 7323 section 2.3). Linux uses the largest buffer the host grants or grows to,
-/// whatever was requested. Others use the current buffer or, if it grows, its maximum.
+/// Largest window ever possible, which decides the scale. The scale bounds the window permanently
+/// (RFC 7323 section 2.3). Linux uses the largest buffer the host grants or grows to, whatever was
+/// requested. Others use the current buffer or, if it grows, its maximum.
 fn largest_window(profile: &Profile, requested: Option<Bytes>) -> u64 {
     let grown = if profile.buffers.receive_autotuning {
         profile.buffers.receive_buffer_max

@@ -42,7 +42,7 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// Returns the transmission.
+    /// Transmission.
     #[inline]
     pub fn departure(&self) -> Departure {
         Departure {
@@ -85,7 +85,7 @@ pub struct Retransmissions {
 }
 
 impl Retransmissions {
-    /// Returns an empty set.
+    /// An empty set.
     pub const fn new() -> Self {
         Self {
             by_place: BTreeMap::new(),
@@ -153,7 +153,7 @@ impl Retransmissions {
             .is_some_and(|(_, resent)| resent.end > range.start)
     }
 
-    /// Returns the retransmission that covers the octet `at`: its end and send state.
+    /// Retransmission that covers the octet `at`: its end and send state.
     pub fn standing_at(&self, at: u64) -> Option<(u64, SendState)> {
         let (_, resent) = self.by_place.range(..=at).next_back()?;
         (resent.end > at).then_some((resent.end, resent.state))

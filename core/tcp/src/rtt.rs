@@ -86,7 +86,7 @@ impl RtoRule {
 }
 
 impl Estimate {
-    /// Returns the estimate of a first sample: RFC 6298 section 2, (2.2).
+    /// Estimate of a first sample: RFC 6298 section 2, (2.2).
     fn first(rtt: Duration) -> Self {
         Self {
             srtt: rtt,
@@ -94,7 +94,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the estimate after a later sample: RFC 6298 section 2, (2.3).
+    /// Estimate after a later sample: RFC 6298 section 2, (2.3).
     fn with_sample(self, rtt: Duration) -> Self {
         let Self { srtt, rttvar } = self;
         Self {
@@ -103,7 +103,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the estimate by the gain of RFC 793; the deviation is kept but unused.
+    /// Estimate by the gain of RFC 793; the deviation is kept but unused.
     fn with_sample_of_rfc_793(self, rtt: Duration) -> Self {
         Self {
             srtt: (self.srtt * 9 + rtt) / 10,
@@ -111,8 +111,8 @@ impl Estimate {
         }
     }
 
-    /// Returns the estimate by Jacobson's integer form. SRTT is in eighths of a tick, the
-    /// deviation in fourths, and every division rounds towards minus infinity.
+    /// Estimate by Jacobson's integer form. SRTT is in eighths of a tick, the deviation in fourths,
+    /// and every division rounds towards minus infinity.
     fn with_sample_in_ticks(self, rtt: Duration, tick: Duration) -> Self {
         let tick = tick.as_nanos() as i64;
         let mut average = self.srtt.as_nanos() as i64 * 8 / tick;
@@ -148,7 +148,7 @@ fn floor_to(time: Duration, tick: Duration) -> Duration {
 }
 
 impl RttEstimator {
-    /// Returns an estimator without a sample.
+    /// An estimator without a sample.
     pub fn new(initial: Duration, floor: Duration, ceiling: Duration) -> Self {
         Self {
             estimate: None,
@@ -226,7 +226,7 @@ impl RttEstimator {
         }
     }
 
-    /// Returns a sample in elapsed clock ticks, as BSD counts them.
+    /// A sample in elapsed clock ticks, as BSD counts them.
     fn in_ticks(&self, now: Instant, rtt: Duration) -> Duration {
         let tick = self.tick.as_nanos();
         let began = now.as_nanos().saturating_sub(rtt.as_nanos());

@@ -145,7 +145,7 @@ impl Marks {
 }
 
 impl Scoreboard {
-    /// Returns a scoreboard with nothing in flight.
+    /// A scoreboard with nothing in flight.
     pub fn new() -> Self {
         Self {
             una: 0,

@@ -54,7 +54,7 @@ impl From<[u8; 16]> for Secret {
 }
 
 impl Secret {
-    /// Returns the secret of these octets, which should come from a good source.
+    /// Secret of these octets, which should come from a good source.
     pub const fn new(octets: [u8; 16]) -> Self {
         Self(octets)
     }
@@ -122,7 +122,7 @@ impl Keyed {
         self
     }
 
-    /// Returns the value.
+    /// Value.
     pub fn finish(self) -> u64 {
         self.0.finish()
     }

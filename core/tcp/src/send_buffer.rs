@@ -28,7 +28,7 @@ pub struct SendBuffer<P> {
 }
 
 impl<P: Payload> SendBuffer<P> {
-    /// Returns an empty buffer whose first octet is at offset 1 (after SYN).
+    /// An empty buffer whose first octet is at offset 1 (after SYN).
     pub fn new(capacity: u64) -> Self {
         Self {
             pieces: VecDeque::new(),
@@ -150,7 +150,7 @@ impl<P: Payload> SendBuffer<P> {
         self.assert_invariants();
     }
 
-    /// Returns the octets of a range inside the buffer.
+    /// Octets of a range inside the buffer.
     pub fn slice(&mut self, octets: Range<u64>) -> P {
         let (from, to) = (octets.start, octets.end);
         debug_assert!(

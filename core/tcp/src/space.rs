@@ -33,7 +33,7 @@ pub struct Usable {
 #[derive(Clone, Copy, Debug)]
 pub struct RightEdge(pub u64);
 
-/// Returns the stream offset of `seq` that is nearest to `near`.
+/// Stream offset of `seq` that is nearest to `near`.
 fn unwrap(base: SeqNumber, near: u64, seq: SeqNumber) -> Option<u64> {
     let near_on_wire = base + near as u32;
     near.checked_add_signed(i64::from(seq.distance_from(near_on_wire)))
@@ -64,7 +64,7 @@ pub struct SendSpace {
 }
 
 impl SendSpace {
-    /// Returns the initial state: nothing sent, no window advertised.
+    /// Initial state: nothing sent, no window advertised.
     pub fn new(iss: SeqNumber) -> Self {
         Self {
             iss,
@@ -133,7 +133,7 @@ pub struct ReceiveSpace {
 }
 
 impl ReceiveSpace {
-    /// Returns the initial state: nothing received.
+    /// Initial state: nothing received.
     pub fn new() -> Self {
         Self {
             irs: SeqNumber::new(0),

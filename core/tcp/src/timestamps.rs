@@ -33,7 +33,7 @@ pub struct TimestampClock {
 }
 
 impl TimestampClock {
-    /// Returns a clock with the given tick that starts at `offset`.
+    /// A clock with the given tick that starts at `offset`.
     pub fn new(tick: Duration, offset: u32) -> Self {
         debug_assert!(
             !tick.is_zero(),
@@ -60,7 +60,7 @@ impl TimestampClock {
         self.recent.is_some()
     }
 
-    /// Returns the option to send at `now`.
+    /// Option to send at `now`.
     #[inline]
     pub fn stamp(&self, now: Instant) -> Timestamps {
         Timestamps {

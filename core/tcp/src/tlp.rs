@@ -112,8 +112,8 @@ impl TailLossProbe {
         probe.is_some_and(|probe| probe.resent_from.is_some() && probe.end == end)
     }
 
-    /// Returns the probe if it repaired an undetected loss (section 7.4.2). The congestion control
-    /// must then be informed.
+    /// Probe if it repaired an undetected loss (section 7.4.2). The congestion control must then be
+    /// informed.
     pub fn on_ack(&mut self, ack: &ProbeAck) -> Option<Probe> {
         let probe = **self.outstanding.as_ref()?;
         if ack.ack < probe.end {
@@ -147,8 +147,8 @@ pub struct Delays {
     pub slack: Duration,
 }
 
-/// Returns the time at which the probe leaves: `TLP_calc_PTO` of section 7.2. `FAR_FUTURE`: never,
-/// as the retransmission timer is overdue.
+/// Time at which the probe leaves: `TLP_calc_PTO` of section 7.2. `FAR_FUTURE`: never, as the
+/// retransmission timer is overdue.
 pub fn probe_at(
     now: Instant,
     srtt: Option<Duration>,

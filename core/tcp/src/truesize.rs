@@ -246,7 +246,7 @@ impl SendQueue {
     }
 }
 
-/// Returns the octets of a full packet. Segments have `smss` octets, and windows up to `max_wnd`.
+/// Octets of a full packet. Segments have `smss` octets, and windows up to `max_wnd`.
 pub fn size_goal(smss: u32, max_wnd: u64) -> u64 {
     let smss = u64::from(smss.max(1));
     let most = if max_wnd > SMALL_WINDOW {
@@ -289,8 +289,8 @@ pub struct ReceiveMemory {
 }
 
 impl ReceiveMemory {
-    /// Returns an empty buffer of `buffer` octets that grows to `largest_buffer`, for segments of up
-    /// to `mss`.
+    /// An empty buffer of `buffer` octets that grows to `largest_buffer`, for segments of up to
+    /// `mss`.
     pub fn new(buffer: u64, largest_buffer: u64, mss: u64) -> Self {
         let mut memory = Self {
             waiting: VecDeque::new(),
@@ -422,7 +422,6 @@ impl ReceiveMemory {
         }
     }
 
-    /// Asserts the invariants.
     fn assert_invariants(&self) {
         debug_assert!(
             self.waiting.is_empty() == (self.used == 0),

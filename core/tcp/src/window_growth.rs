@@ -47,7 +47,7 @@ impl SlowStart {
         }]
     }
 
-    /// Returns the variant with this name; `max_ssthresh` applies to the limited one.
+    /// Variant with this name; `max_ssthresh` applies to the limited one.
     pub fn find(name: &str, max_ssthresh: u32) -> Option<Self> {
         let ways = [
             Self::Usual,

@@ -40,9 +40,9 @@ impl Scoreboard {
         self.pipe() + self.twice()
     }
 
-    /// Returns the sender's state for a transmission at `now`. With it `in_flight` octets are in
-    /// flight. If it `is_first`, with nothing else in flight, the clocks restart: in idle time
-    /// nothing could have been sent or delivered.
+    /// Sender's state for a transmission at `now`. With it `in_flight` octets are in flight. If it
+    /// `is_first`, with nothing else in flight, the clocks restart: in idle time nothing could have
+    /// been sent or delivered.
     #[inline]
     pub(super) fn send_state(&mut self, now: Instant, in_flight: u64, is_first: bool) -> SendState {
         debug_assert!(

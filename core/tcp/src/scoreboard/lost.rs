@@ -114,8 +114,7 @@ impl Scoreboard {
         marks.newly_lost.clear();
     }
 
-    /// Returns the latest transmission of the octet `at`. Its end, state, and whether it was a
-    /// retransmission.
+    /// Latest transmission of the octet `at`. Its end, state, and whether it was a retransmission.
     fn transmission_of(&self, at: u64) -> Option<(u64, SendState, bool)> {
         if let Some((end, state)) = self.marks.retransmitted.standing_at(at) {
             return Some((end, state, true));

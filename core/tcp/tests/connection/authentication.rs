@@ -259,7 +259,6 @@ fn what_leaves_is_signed_as_the_octets_say() {
     assert_eq!(syn.options.wire_len(), 36);
 }
 
-/// An established pair.
 fn established() -> Pair<Bytes> {
     let mut pair = Pair::of_one_key(false, key(7, Algorithm::HmacSha1));
     pair.transfer(1, 1000);
