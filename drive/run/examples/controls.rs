@@ -57,7 +57,7 @@ impl Request {
         }
     }
 
-    /// Returns the plan under that control. `None` if its routers do not know a link's rate.
+    /// Plan under that control. `None` if its routers do not know a link's rate.
     fn plan(&self, control: &Entry) -> Result<Option<Plan>, String> {
         let file = self.directory.join("plan.toml");
         let text = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -131,7 +131,7 @@ fn ends_by_bytes(scenario: &Scenario) -> bool {
     stops.all(|stop| matches!(stop, Stop::Bytes(_)))
 }
 
-/// Returns the two lines above the figures.
+/// Two lines above the figures.
 fn heading(names: &[String], scenarios: &[&Scenario]) -> String {
     let mut columns = vec!["control".to_owned()];
     for (name, scenario) in names.iter().zip(scenarios) {
@@ -190,14 +190,14 @@ fn rate(mbps: f64) -> String {
     format!("{mbps:.places$}")
 }
 
-/// Returns Jain's fairness index.
+/// Jain's fairness index.
 fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// Returns the 95th percentile of the smoothed RTT samples from `omit` on, in ms.
+/// 95th percentile of the smoothed RTT samples from `omit` on, in ms.
 fn high_rtt(run: &SeriesRecord, omit: u64) -> f64 {
     let samples = run.flows.iter().flat_map(|flow| &flow.samples);
     let counted = samples.filter(|sample| sample.at_ns >= omit);

@@ -45,7 +45,7 @@ fn asked(plan: &str, over: &[String]) -> StoredQuestion {
     StoredQuestion::new(&template, plan, &question, "example")
 }
 
-/// Returns the CPU time of this process, user and system.
+/// CPU time of this process, user and system.
 fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat
@@ -119,14 +119,14 @@ fn resume(base: &Path, cells: u64) {
     );
 }
 
-/// Returns the peak memory of this process.
+/// Peak memory of this process.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));
     line.unwrap_or_default().replace(char::is_whitespace, " ")
 }
 
-/// Returns a question of 20,000 cells of half a millisecond. It takes more than 100 killed sweeps.
+/// A question of 20,000 cells of half a millisecond. It takes more than 100 killed sweeps.
 fn killed() -> StoredQuestion {
     let over = [
         "path.rtt=1 ms..40 ms linear 100",

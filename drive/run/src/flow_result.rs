@@ -15,7 +15,7 @@ use gigatcp_tcp::connection::{Counters, Info};
 use gigatcp_tcp::events::{Cause, Limit};
 use gigatcp_units::{Bytes, Duration, Instant};
 
-/// Returns the header of a series' record; results are added later.
+/// Header of a series' record; results are added later.
 pub(crate) fn head(series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
     SeriesRecord {
         name: series.name.clone(),
@@ -42,7 +42,6 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Returns the counters of an engine.
     pub(crate) fn of_engine(counters: &Counters, info: &Info) -> Self {
         Self {
             segments_sent: counters.data_segments_sent,
@@ -99,7 +98,6 @@ pub(crate) struct FlowResult<'a> {
 }
 
 impl FlowResult<'_> {
-    /// Returns the record of the flow.
     pub(crate) fn into_record(self) -> FlowRecord {
         let intervals = self.intervals();
         let rates: Vec<(f64, f64)> = intervals
@@ -172,13 +170,12 @@ impl FlowResult<'_> {
         }
     }
 
-    /// Returns whether everything was delivered. A connection that failed is finished but not
-    /// complete.
+    /// Whether everything was delivered. A connection that failed is finished but not complete.
     fn is_complete(&self) -> bool {
         self.is_finished && self.failure.is_none()
     }
 
-    /// Returns the time that the average covers, from the start of the tester's clock.
+    /// Time that the average covers, from the start of the tester's clock.
     ///
     /// It ends at the last byte read. If the receiver waits for more, it ends no earlier than the
     /// sender's stop.
@@ -195,7 +192,7 @@ impl FlowResult<'_> {
         started.map_or(read, |started| stop.saturating_since(started).max(read))
     }
 
-    /// Returns bytes and time for the average over `elapsed`, without omitted intervals.
+    /// Bytes and time for the average over `elapsed`, without omitted intervals.
     ///
     /// Those are whole intervals that begin before `omit`.
     fn without_omitted(&self, elapsed: Duration) -> (Bytes, Duration) {
@@ -212,7 +209,7 @@ impl FlowResult<'_> {
         (meter.total() - skipped, counted)
     }
 
-    /// Returns the tester's lines: whole intervals only, as nuttcp prints them.
+    /// Tester's lines: whole intervals only, as nuttcp prints them.
     fn intervals(&self) -> Vec<IntervalRecord> {
         let Some((meter, started_at)) = self
             .meter
@@ -256,7 +253,7 @@ fn joined(intervals: Vec<IntervalRecord>, shortest: Duration) -> Vec<IntervalRec
         .collect()
 }
 
-/// Returns the rate in bit/s.
+/// Rate in bit/s.
 pub(crate) fn rate(bytes: Bytes, span: Duration) -> f64 {
     if span.is_zero() {
         0.0
@@ -273,7 +270,7 @@ fn share(busy: Duration, of: Duration) -> f64 {
     }
 }
 
-/// Returns the segments retransmitted by `at`, from the last sample before it.
+/// Segments retransmitted by `at`, from the last sample before it.
 fn retransmitted_by(samples: &[Sample], at: Instant) -> u64 {
     let after = samples.partition_point(|sample| sample.at <= at);
     after

@@ -41,13 +41,13 @@ pub struct Repetition<'a> {
 }
 
 impl Repetition<'_> {
-    /// Returns its name.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.task.series.name
     }
 }
 
-/// Returns the series of `job` to repeat, selected by their `records`.
+/// Series of `job` to repeat, selected by their `records`.
 ///
 /// The records are in plan order, of a job that runs each series once; `progress` is that of this
 /// job.
@@ -74,7 +74,7 @@ pub fn repetitions<'a>(
         .collect()
 }
 
-/// Returns the runs for `repetitions`: by seed, then in plan order.
+/// Runs for `repetitions`: by seed, then in plan order.
 fn tasks<'a>(repetitions: &[Repetition<'a>], seeds: u32) -> Vec<Task<'a>> {
     let seeds = 1..=seeds;
     let all = seeds.flat_map(|repeat| {
@@ -87,7 +87,7 @@ fn tasks<'a>(repetitions: &[Repetition<'a>], seeds: u32) -> Vec<Task<'a>> {
     all.collect()
 }
 
-/// Returns the progress of the further runs, none of them begun.
+/// Progress of the further runs, none of them begun.
 pub fn progress(repetitions: &[Repetition<'_>]) -> Progress {
     Progress::of_tasks(&tasks(repetitions, MAX_SEEDS))
 }

@@ -23,7 +23,7 @@ use crate::hosts::drops_by_cause;
 use crate::scenario::flows_of;
 use crate::{flow_result, hosts, negotiated, theory};
 
-/// Returns the record of one run of a series.
+/// Record of one run of a series.
 pub fn series(
     series: &Series,
     repeat: u32,
@@ -150,7 +150,7 @@ fn flow_record(
     found.into_record()
 }
 
-/// Returns the packets of a flow that its hosts dropped, by cause.
+/// Packets of a flow that its hosts dropped, by cause.
 fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
     let ends = [&result.sender, &result.receiver];
     let mut drops = Drops::default();
@@ -160,7 +160,7 @@ fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
     drops_by_cause(&drops, true)
 }
 
-/// Returns the common name of the connections of a flow, or of similar flows.
+/// Common name of the connections of a flow, or of similar flows.
 fn group_of(flow: &Flow) -> Option<String> {
     let connections = flow.application.as_ref().map_or(1, AppConfig::connections);
     let own = (connections > 1).then(|| flow.name.clone());
@@ -178,7 +178,7 @@ fn text_of(flow: &Flow) -> String {
     application.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Returns the record of the flows of an arrival process.
+/// Record of the flows of an arrival process.
 fn arrivals_record(flow: &Flow, outcome: &ArrivalsOutcome) -> ArrivalsRecord {
     let times = &outcome.completion_times;
     let nanos = |time: Option<Duration>| time.map(Duration::as_nanos);
@@ -215,7 +215,7 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
     }
 }
 
-/// Returns the results that the users of an application see, from both of its ends.
+/// Results that the users of an application see, from both of its ends.
 fn application_record(
     application: &AppConfig,
     result: &FlowOutcome,
@@ -280,7 +280,7 @@ fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {
     }
 }
 
-/// Returns the record of a hop, simulated or live.
+/// Record of a hop, simulated or live.
 pub(crate) fn record_of_hop(
     name: &str,
     counters: &HopCounters,

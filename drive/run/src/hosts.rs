@@ -11,7 +11,7 @@ use gigatcp_units::Instant;
 
 use crate::scenario::{flows_of, host_numbers};
 
-/// Returns a record for each host that is not ideal.
+/// A record for each host that is not ideal.
 pub(crate) fn records(scenario: &Scenario, outcome: &Outcome) -> Vec<HostRecord> {
     names(scenario)
         .into_iter()
@@ -24,7 +24,7 @@ pub(crate) fn records(scenario: &Scenario, outcome: &Outcome) -> Vec<HostRecord>
         .collect()
 }
 
-/// Returns the names of all hosts in the simulation's order.
+/// Names of all hosts in the simulation's order.
 ///
 /// They are nodes, or the ends of each flow.
 fn names(scenario: &Scenario) -> Vec<String> {

@@ -29,7 +29,7 @@ fn opened(path: &Path) -> Option<File> {
     File::open(path).ok()
 }
 
-/// Returns whether process `maker` no longer writes the file or directory at `path`.
+/// Whether process `maker` no longer writes the file or directory at `path`.
 pub fn is_abandoned(path: &Path, maker: u32) -> bool {
     let Some(file) = opened(path) else {
         return false;
@@ -40,7 +40,7 @@ pub fn is_abandoned(path: &Path, maker: u32) -> bool {
     }
 }
 
-/// Returns whether its process may exist and not have locked it yet.
+/// Whether its process may exist and not have locked it yet.
 fn may_be_young(file: &File, maker: u32) -> bool {
     let modified = file.metadata().and_then(|about| about.modified());
     let age = modified.map(|then| SystemTime::now().duration_since(then));

@@ -10,7 +10,7 @@ use gigatcp_units::{Bytes, Duration};
 
 use crate::flow_result::rate;
 
-/// Returns the differences for engines at both ends.
+/// Differences for engines at both ends.
 pub(crate) fn of_engines(
     scenario: &Scenario,
     flow: &Flow,
@@ -34,7 +34,7 @@ fn differs(requested: Option<Bytes>, granted: Bytes, tunes: bool) -> bool {
     requested.map_or(!tunes, |octets| octets != granted)
 }
 
-/// Returns the receive buffer, which limits the data in flight, if it differs.
+/// Receive buffer, which limits the data in flight, if it differs.
 pub(crate) fn receive_buffer(
     scenario: &Scenario,
     flow: &Flow,
@@ -67,7 +67,7 @@ pub(crate) fn receive_buffer(
     })
 }
 
-/// Returns the send buffer, if it differs.
+/// Send buffer, if it differs.
 pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Option<Negotiated> {
     let (tunes, _) = sent.autotuning;
     let of_route = || {
@@ -88,7 +88,7 @@ pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Opti
     })
 }
 
-/// Returns the buffer that the route requires instead of the application's, if any.
+/// Buffer that the route requires instead of the application's, if any.
 fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String> {
     let asked = metric(&host.profile)?;
     let rule = if host.profile.buffers.route_buffers_override {
@@ -114,7 +114,7 @@ pub(crate) fn cost(flow: &Flow, min_rtt: Option<Duration>, effective: Bytes) -> 
     )
 }
 
-/// Returns the segment size, if a remembered MTU makes it smaller than both SYNs allow.
+/// Segment size, if a remembered MTU makes it smaller than both SYNs allow.
 pub(crate) fn segment_size(scenario: &Scenario, flow: &Flow, sender: &Info) -> Option<Negotiated> {
     let [host, _] = scenario.hosts_of(flow);
     let remembered = host.profile.path_mtu.route_mtu;

@@ -30,7 +30,7 @@ pub struct FewLosses {
     pub random: Vec<String>,
 }
 
-/// Returns why one seed is not representative of `record`, a run of `scenario`. `None` if it is.
+/// Why one seed is not representative of `record`, a run of `scenario`. `None` if it is.
 pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosses> {
     let random = sources(scenario);
     let loses = |flow: &Flow| links_of(scenario, flow)[0].iter().any(|link| takes(link));
@@ -50,7 +50,7 @@ pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosse
     })
 }
 
-/// Returns the number of window reductions of a flow, for loss or for marks.
+/// Number of window reductions of a flow, for loss or for marks.
 fn loss_events(flow: &FlowRecord) -> u64 {
     flow.loss_events + flow.mark_reductions
 }
@@ -60,7 +60,7 @@ fn flow_names(connection: &str) -> impl Iterator<Item = &str> {
     std::iter::once(connection).chain(numbered.map(|(at, _)| &connection[..at]))
 }
 
-/// Returns everything in a scenario that depends on its seed, one line each.
+/// Everything in a scenario that depends on its seed, one line each.
 fn sources(scenario: &Scenario) -> Vec<String> {
     let hosts = [&scenario.sender, &scenario.receiver]
         .into_iter()
@@ -123,7 +123,7 @@ fn happens(probability: Probability) -> bool {
     probability.as_f64() > 0.0
 }
 
-/// Returns the random actions of a link.
+/// Random actions of a link.
 fn kinds(link: &HopConfig) -> Vec<String> {
     let reorders = link
         .reorder

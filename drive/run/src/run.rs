@@ -105,14 +105,14 @@ pub struct TaskProgress {
 }
 
 impl TaskProgress {
-    /// Returns the wall time of the run; zero until it is finished.
+    /// Wall time of the run; zero until it is finished.
     pub(crate) fn took(&self) -> Duration {
         Duration::from_nanos(self.took_ns.load(Ordering::Relaxed))
     }
 }
 
 impl Progress {
-    /// Returns the progress of a job, with no run begun.
+    /// Progress of a job, with no run begun.
     pub fn of(job: &Job) -> Self {
         Self::of_tasks(&job.tasks())
     }
@@ -131,13 +131,13 @@ impl Progress {
         }
     }
 
-    /// Returns the runs, in plan order.
+    /// Runs, in plan order.
     pub fn tasks(&self) -> &[TaskProgress] {
         &self.tasks
     }
 }
 
-/// Returns the expected end of a series: the last flow's stop, else the maximum duration.
+/// Expected end of a series: the last flow's stop, else the maximum duration.
 fn longest_run(series: &Series) -> u64 {
     let stops = series.scenario.flows.iter().map(|flow| match flow.stop {
         gigatcp_plan::Stop::After(span) => (flow.start + span).as_nanos(),
@@ -147,7 +147,7 @@ fn longest_run(series: &Series) -> u64 {
 }
 
 impl Job {
-    /// Returns the job that runs each series once, in virtual time, with the plan's seed.
+    /// Job that runs each series once, in virtual time, with the plan's seed.
     pub const fn of(plan: Plan) -> Self {
         Self {
             backend: Backend::VirtualTime,
@@ -168,7 +168,7 @@ impl Job {
         run(self, &AtomicBool::new(false), &Progress::of(self), &|_| {})
     }
 
-    /// Returns the reason why the backend cannot run the job, if any.
+    /// Reason why the backend cannot run the job, if any.
     pub fn refusal(&self) -> Option<Refusal> {
         let mut series = self.tasks().into_iter().map(|task| task.series);
         match self.backend {
@@ -200,7 +200,7 @@ impl Job {
     }
 }
 
-/// Returns why a series cannot run in virtual time: there is no kernel.
+/// Why a series cannot run in virtual time: there is no kernel.
 pub fn requires_kernel(series: &Series) -> Option<Refusal> {
     let hosts = [
         ("sender", &series.scenario.sender),
@@ -405,7 +405,7 @@ pub fn world(
     ))
 }
 
-/// Returns the name of the capture file of a task.
+/// Name of the capture file of a task.
 fn capture_name(job: &Job, task: &Task<'_>) -> String {
     let series = &task.series.name;
     if job.repeat == 1 {

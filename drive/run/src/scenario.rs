@@ -19,7 +19,7 @@ pub const RECORD_LIMIT: Bytes = Bytes::new(16_000_000);
 /// Port of the receiving application (nuttcp's data port).
 const PORT: u16 = 5001;
 
-/// Returns the configuration of a series of `plan` with this seed.
+/// Configuration of a series of `plan` with this seed.
 ///
 /// The series has the name `series`; `None` selects the first. Returns `None` if the plan has no
 /// such series.
@@ -29,7 +29,7 @@ pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldCon
     Some(world(&found.with_starts(seed).scenario, seed))
 }
 
-/// Returns the configuration of `scenario` with this seed.
+/// Configuration of `scenario` with this seed.
 pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
     let numbers = host_numbers(scenario);
     let flow_config = |(number, flow): (usize, &Flow)| FlowConfig {
@@ -71,7 +71,7 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
     world
 }
 
-/// Returns the flows of a kind, with their numbers among all flows.
+/// Flows of a kind, with their numbers among all flows.
 pub(crate) fn flows_of(
     scenario: &Scenario,
     kind: FlowKind,
@@ -80,8 +80,8 @@ pub(crate) fn flows_of(
     flows.filter(move |(_, flow)| flow.kind() == kind)
 }
 
-/// Returns the links that the data of a flow and its ACKs cross. Links of its hosts come first;
-/// media are left out.
+/// Links that the data of a flow and its ACKs cross. Links of its hosts come first; media are left
+/// out.
 pub(crate) fn links_of<'a>(scenario: &'a Scenario, flow: &Flow) -> [Vec<&'a HopConfig>; 2] {
     let hosts = scenario.hosts_of(flow);
     let shared = [&scenario.forward, &scenario.reverse];
@@ -105,14 +105,14 @@ fn ends_of(flow: &Flow) -> Option<&Ends> {
     flow.ends.as_ref()
 }
 
-/// Returns the nodes at which flows begin or end, with their numbers as hosts.
+/// Nodes at which flows begin or end, with their numbers as hosts.
 pub(crate) fn host_numbers(scenario: &Scenario) -> BTreeMap<usize, usize> {
     let ends = scenario.flows.iter().filter_map(ends_of);
     let nodes: BTreeSet<usize> = ends.flat_map(|ends| [ends.from, ends.to]).collect();
     nodes.into_iter().zip(0..).collect()
 }
 
-/// Returns the hosts of these nodes. The flows define their connections.
+/// Hosts of these nodes. The flows define their connections.
 fn shared_hosts(
     scenario: &Scenario,
     numbers: &BTreeMap<usize, usize>,
@@ -196,8 +196,8 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
     }
 }
 
-/// Returns an initial sequence number that follows from flow and seed. Virtual time has no attacker
-/// to hide it from (RFC 6528).
+/// An initial sequence number that follows from flow and seed. Virtual time has no attacker to hide
+/// it from (RFC 6528).
 fn initial_sequence(seed: u64, number: usize, salt: u32) -> u32 {
     let mixed = seed
         .wrapping_add(number as u64 + 1)

@@ -67,12 +67,12 @@ impl ResultDirectory {
         })
     }
 
-    /// Returns the incomplete directories of killed runs that were found and removed.
+    /// Incomplete directories of killed runs that were found and removed.
     pub fn removed(&self) -> &[PathBuf] {
         &self.removed
     }
 
-    /// Returns the directory for files until the commit.
+    /// Directory for files until the commit.
     pub fn path(&self) -> &Path {
         &self.building
     }
@@ -173,7 +173,7 @@ fn clear(base: &Path) -> Vec<PathBuf> {
     removed
 }
 
-/// Returns whether a hidden directory's name, without its process ID, is of this module.
+/// Whether a hidden directory's name, without its process ID, is of this module.
 ///
 /// The form is `.<name>-<hash>`, with `-live` after the hash of a run in real time.
 fn is_run(stem: &str) -> bool {
@@ -190,7 +190,7 @@ fn is_run(stem: &str) -> bool {
     })
 }
 
-/// Returns a fingerprint of everything that determines a run; 16 hex digits.
+/// A fingerprint of everything that determines a run; 16 hex digits.
 ///
 /// That is the plan's text, overrides, selected series, seed and repeats.
 pub fn plan_hash(

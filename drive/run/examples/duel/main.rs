@@ -71,7 +71,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Returns the figures of a flow whose application wrote for the time `wrote`.
+    /// Figures of a flow whose application wrote for the time `wrote`.
     fn of(flow: &FlowRecord, wrote: Duration) -> Self {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let until = flow.clock_start_ns + wrote.as_nanos();
@@ -116,7 +116,7 @@ impl Pairing {
         matches!(self.backend, Backend::Live)
     }
 
-    /// Returns the overrides of a plan that select the stacks.
+    /// Overrides of a plan that select the stacks.
     fn overrides(&self) -> Vec<String> {
         let [sender, receiver] = self.stacks;
         vec![
@@ -160,8 +160,8 @@ pub(crate) struct Run {
     attempts: u32,
 }
 
-/// Returns the first run within the steal limit, or else that with the lowest steal. Without a
-/// `series` the plan has one.
+/// First run within the steal limit, or else that with the lowest steal. Without a `series` the
+/// plan has one.
 fn least_disturbed(
     pairing: &Pairing,
     plan: &Plan,
@@ -181,7 +181,7 @@ fn least_disturbed(
     Ok(Run { record, attempts })
 }
 
-/// Returns the share of CPU time that was stolen; 0 if unknown.
+/// Share of CPU time that was stolen; 0 if unknown.
 fn stolen(record: &SeriesRecord) -> f64 {
     let live = record.live.as_ref();
     live.and_then(|live| live.steal_fraction).unwrap_or(0.0)
@@ -264,7 +264,7 @@ fn measure(words: &Words) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the time for which the application of the series' flow writes.
+/// Time for which the application of the series' flow writes.
 fn wrote(series: &Series) -> Result<Duration, String> {
     match series.scenario.flows[0].stop {
         Stop::After(duration) => Ok(duration),
@@ -275,7 +275,7 @@ fn wrote(series: &Series) -> Result<Duration, String> {
     }
 }
 
-/// Returns the disturbances of a run.
+/// Disturbances of a run.
 fn notes(run: &Run) -> String {
     let Some(live) = &run.record.live else {
         return String::new();

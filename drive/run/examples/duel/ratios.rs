@@ -96,7 +96,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// Returns the ratio of `above` over `below`, with one value of each per repeat.
+    /// Ratio of `above` over `below`, with one value of each per repeat.
     fn of(above: &[f64], below: &[f64]) -> Self {
         let repeats = above.len().min(below.len()) as f64;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / repeats;
@@ -120,7 +120,7 @@ impl Estimate {
         }
     }
 
-    /// Returns whether it is outside `range` by more than two standard errors.
+    /// Whether it is outside `range` by more than two standard errors.
     fn is_surely_outside(self, [low, high]: [f64; 2]) -> bool {
         let Some(error) = self.error else {
             return false;

@@ -81,8 +81,8 @@ impl Twin {
             .map_err(|found| found.to_string())
     }
 
-    /// Returns the records of all repeats with one pairing. Those of the kernel come from the store
-    /// if they are there.
+    /// Records of all repeats with one pairing. Those of the kernel come from the store if they are
+    /// there.
     fn records(&self, pairing: &Pairing, words: &Words) -> Result<Vec<SeriesRecord>, String> {
         let plan = self.plan(pairing, words)?;
         let kept = words.store.as_deref().filter(|_| pairing.is_live());
@@ -115,7 +115,7 @@ impl Twin {
         Ok(lock)
     }
 
-    /// Returns the stored record of a run; `None` if there is none.
+    /// Stored record of a run; `None` if there is none.
     fn stored(&self, file: &Path) -> Option<Result<SeriesRecord, String>> {
         let text = fs::read_to_string(file.with_extension("toml")).ok()?;
         if text != self.text {
@@ -182,7 +182,7 @@ impl Twin {
     }
 }
 
-/// Returns the number of packets that the machine was too slow to bring to the path.
+/// Number of packets that the machine was too slow to bring to the path.
 fn lost_before_path(record: &SeriesRecord) -> u64 {
     let directions = record.live.iter().flat_map(|live| &live.directions);
     directions.filter_map(|way| way.dropped_before_path).sum()

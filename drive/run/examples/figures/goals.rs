@@ -136,7 +136,7 @@ impl Goals {
     }
 }
 
-/// Returns a bottleneck, followed by five hops that reorder two packets in a hundred each.
+/// A bottleneck, followed by five hops that reorder two packets in a hundred each.
 ///
 /// The displacement is a tenth to a half of the RTT.
 fn hops(rate_mbps: u64, rtt_ms: u64, displaced: bool) -> String {
@@ -219,7 +219,7 @@ impl Goal {
         .to_owned()
     }
 
-    /// Returns the requirement, and whether it is met.
+    /// Requirement, and whether it is met.
     fn verdict(&self, measured: f64) -> String {
         let (sign, goal, met) = match self.requirement {
             Requirement::OfTheory(goal) | Requirement::OfCase(_, goal) => {
@@ -232,7 +232,7 @@ impl Goal {
         format!("{sign} {goal}: {verdict} by {off:.3}")
     }
 
-    /// Returns the values of other models for Reno.
+    /// Values of other models for Reno.
     fn beside(&self, this: &Ran) -> String {
         let reno = this.scenario.flows[0].congestion.name() == "reno";
         if !reno || !matches!(self.requirement, Requirement::OfTheory(_)) {
@@ -257,13 +257,13 @@ impl Goal {
     }
 }
 
-/// Returns the retransmissions per lost packet, whatever the cause of the loss.
+/// Retransmissions per lost packet, whatever the cause of the loss.
 fn retransmissions_per_loss(record: &SeriesRecord) -> f64 {
     let drops = record.hops.iter().map(|hop| hop.dropped_packets());
     record.flows[0].retransmitted_segments as f64 / drops.sum::<u64>() as f64
 }
 
-/// Returns minimum, median and maximum.
+/// Minimum, median and maximum.
 fn spread(numbers: &[f64]) -> (f64, f64, f64) {
     let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -271,7 +271,7 @@ fn spread(numbers: &[f64]) -> (f64, f64, f64) {
     (least, middle.unwrap_or(f64::NAN), most)
 }
 
-/// Returns the segments per round of an ideal Reno at this loss.
+/// Segments per round of an ideal Reno at this loss.
 ///
 /// `window` segments leave per round. A round with a loss halves it, to at least two; the next one
 /// retransmits and does not grow it.

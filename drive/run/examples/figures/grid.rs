@@ -31,7 +31,7 @@ pub struct Line {
     pub mtu: u32,
 }
 
-/// Returns all lines, in the order of the table.
+/// All lines, in the order of the table.
 pub fn lines() -> Vec<Line> {
     let mut lines = Vec::new();
     for loss in LOSSES {
@@ -64,13 +64,13 @@ impl Line {
         })
     }
 
-    /// Returns the first columns.
+    /// First columns.
     fn heading(self) -> String {
         format!("{:>5} {:>4} ms {:>5}", self.loss, self.rtt_ms, self.mtu)
     }
 }
 
-/// Returns the seconds left out at the start, and seconds in total.
+/// Seconds left out at the start, and seconds in total.
 ///
 /// At least 10 s or 100 RTTs count, and enough losses for a mean.
 fn span(case: &Case) -> Result<(u64, u64), String> {
@@ -114,7 +114,7 @@ fn cell_text(cell: &Ran) -> String {
     format!("  {goodput:>9.3} {:>6.3} {letter}", goodput / bound)
 }
 
-/// Returns the heading of the table.
+/// Heading of the table.
 pub fn heading() -> String {
     let mut text = String::from(
         "\

@@ -31,7 +31,7 @@ pub struct Ran {
     pub records: Vec<SeriesRecord>,
 }
 
-/// Returns the plan of a case; `set` are overrides for every case and take precedence.
+/// Plan of a case; `set` are overrides for every case and take precedence.
 pub fn plan(case: &Case, set: &[String]) -> Result<Plan, String> {
     let overrides = [&case.overrides[..], set].concat();
     let plan = gigatcp_plan::parse("path.toml", PLAN.as_bytes(), &overrides);
@@ -74,12 +74,12 @@ pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, Strin
     Ok(ran.collect())
 }
 
-/// Returns the goodput of the only flow in Mbit/s.
+/// Goodput of the only flow in Mbit/s.
 pub fn goodput(record: &SeriesRecord) -> f64 {
     record.flows[0].goodput_bps / 1e6
 }
 
-/// Returns the bytes of application data in a full segment.
+/// Bytes of application data in a full segment.
 pub fn mss(scenario: &Scenario) -> Bytes {
     Bytes::new(u64::from(scenario.sender.mtu - HEADERS))
 }
@@ -119,7 +119,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the smallest limit, and its letter.
+    /// Smallest limit, and its letter.
     pub fn least(self) -> (f64, char) {
         let named = [(self.link, 'l'), (self.window, 'w'), (self.response, 'r')];
         let least = named.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
@@ -127,7 +127,7 @@ impl Bounds {
     }
 }
 
-/// Returns the mean window in segments of a control at this loss.
+/// Mean window in segments of a control at this loss.
 fn response(control: &str, rtt: Duration, p: Probability) -> f64 {
     match control {
         "cubic" => Cubic::default().mean_window(rtt, p),
@@ -135,7 +135,7 @@ fn response(control: &str, rtt: Duration, p: Probability) -> f64 {
     }
 }
 
-/// Returns the random loss of the whole path, small enough to be added up.
+/// Random loss of the whole path, small enough to be added up.
 pub fn loss(scenario: &Scenario) -> Probability {
     let models = scenario.forward.iter().flat_map(|hop| &hop.loss);
     let each = models.map(|model| match model {

@@ -70,7 +70,7 @@ pub(super) struct LiveAccount {
 }
 
 impl LiveAccount {
-    /// Returns the account of a connection opened at `opened` and established at `established`.
+    /// Account of a connection opened at `opened` and established at `established`.
     pub(super) fn new(
         opened: Instant,
         established: Instant,
@@ -147,7 +147,7 @@ impl LiveAccount {
         }
     }
 
-    /// Returns the phase since the last sample, even if it is over by now.
+    /// Phase since the last sample, even if it is over by now.
     ///
     /// A retransmission whose drop the path has not reported yet is deferred to the next sample.
     fn phase(&mut self, state: &EndState, run_state: &RunState) -> Phase {
@@ -174,7 +174,7 @@ impl LiveAccount {
 }
 
 impl RoundStart {
-    /// Returns the state of path and hosts since then.
+    /// State of path and hosts since then.
     ///
     /// The path's counters are slightly older than the sample, so they are scaled to the time
     /// between samples.
@@ -239,8 +239,7 @@ fn window(state: &EndState, phase: Phase) -> Window {
     }
 }
 
-/// Returns whether an engine's window is at 64 KiB because scaling is missing. Unknown for a
-/// kernel.
+/// Whether an engine's window is at 64 KiB because scaling is missing. Unknown for a kernel.
 fn lacks_scaling(state: &EndState) -> bool {
     match &state.detail {
         Detail::Engine(info) => !info.scaling && state.rwnd.as_u64() > 60_000,
@@ -259,7 +258,7 @@ fn drops(way: &Direction) -> [u64; Cause::COUNT] {
     drops
 }
 
-/// Returns the cause of most drops since `before`.
+/// Cause of most drops since `before`.
 fn blame(before: [u64; Cause::COUNT], now: &[u64; Cause::COUNT]) -> Option<Cause> {
     let grown = |cause: &Cause| now[cause.index()].saturating_sub(before[cause.index()]);
     let most = Cause::ALL.into_iter().max_by_key(grown)?;

@@ -117,7 +117,7 @@ impl Watch for Capture {
     }
 }
 
-/// Returns a change as a comment.
+/// A change as a comment.
 ///
 /// Example: `path changed at 12.3 s, client to server, bottleneck: rate 10 Mbit/s -> 5 Mbit/s`.
 fn comment(changed: &Changed) -> String {

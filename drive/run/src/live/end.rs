@@ -82,7 +82,7 @@ fn settings_of(flow: &Flow) -> SocketSettings {
     }
 }
 
-/// Returns the socket settings of a kernel's receiver.
+/// Socket settings of a kernel's receiver.
 ///
 /// They include the sender's control if the kernel has it. It only matters for controls that change
 /// the ECN feedback.
@@ -178,7 +178,7 @@ impl End {
         Ok(Self::Kernel(Arc::new(stream), granted))
     }
 
-    /// Returns the stack it belongs to.
+    /// Stack it belongs to.
     pub(super) const fn stack(&self) -> Stack {
         match self {
             Self::Engine(_) => Stack::Engine,
@@ -211,8 +211,8 @@ impl End {
         }
     }
 
-    /// Returns whether a write only timed out waiting for space. An aborted connection reports
-    /// another timeout.
+    /// Whether a write only timed out waiting for space. An aborted connection reports another
+    /// timeout.
     fn is_pause(&self, error: &io::Error) -> bool {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
         match self {

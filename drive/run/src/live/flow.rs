@@ -88,13 +88,13 @@ fn application_priority(stack: Stack) -> RealtimePriority {
     }
 }
 
-/// Returns the CPU time of the calling thread.
+/// CPU time of the calling thread.
 fn busy() -> Duration {
     Duration::from_nanos(clock::thread().unsigned_abs())
 }
 
 impl<'a> Running<'a> {
-    /// Returns the flow of that number; its receiver listens from now on.
+    /// Flow of that number; its receiver listens from now on.
     pub(super) fn new(
         scenario: &'a Scenario,
         number: usize,
@@ -132,24 +132,24 @@ impl<'a> Running<'a> {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Returns the current state of the sender, once it exists.
+    /// Current state of the sender, once it exists.
     pub(super) fn sample(&self) -> Option<EndState> {
         let opened = self.sender.get()?;
         opened.end.sample(lock(&self.tally).as_mut())
     }
 
-    /// Returns the state of the sender when the receiver had read everything, if it has.
+    /// State of the sender when the receiver had read everything, if it has.
     pub(super) fn state_at_end(&self) -> Option<EndState> {
         lock(&self.at_end).clone()
     }
 
-    /// Returns the time for which the reading application has paused.
+    /// Time for which the reading application has paused.
     pub(super) fn paused(&self) -> Duration {
         let (since, length) = *lock(&self.pause);
         length + since.map_or(Duration::ZERO, |at| now().saturating_since(at))
     }
 
-    /// Returns the failure of the flow as its applications saw it, if any.
+    /// Failure of the flow as its applications saw it, if any.
     pub(super) fn failure(&self) -> Option<String> {
         lock(&self.failure).clone()
     }

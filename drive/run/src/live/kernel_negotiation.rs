@@ -24,7 +24,7 @@ pub(super) struct KernelNegotiation<'a> {
 }
 
 impl KernelNegotiation<'_> {
-    /// Returns the requested and effective options of a sender.
+    /// Requested and effective options of a sender.
     pub(super) fn of_sender(&self) -> Vec<Negotiated> {
         let mut all = vec![self.congestion()];
         all.extend(self.first_threshold());
@@ -36,7 +36,7 @@ impl KernelNegotiation<'_> {
         all
     }
 
-    /// Returns the requested and effective options of a receiver.
+    /// Requested and effective options of a receiver.
     ///
     /// `largest` is the largest window that the sender has seen, and `min_rtt` the minimum RTT.
     pub(super) fn of_receiver(&self, largest: Bytes, min_rtt: Option<Duration>) -> Vec<Negotiated> {
@@ -66,7 +66,7 @@ impl KernelNegotiation<'_> {
         }
     }
 
-    /// Returns the initial ssthresh, if the plan sets one.
+    /// Initial ssthresh, if the plan sets one.
     fn first_threshold(&self) -> Option<Negotiated> {
         let asked = self
             .flow
@@ -128,7 +128,7 @@ impl KernelNegotiation<'_> {
         }
     }
 
-    /// Returns the segment size that a sender uses, or that a receiver advertises.
+    /// Segment size that a sender uses, or that a receiver advertises.
     fn segment_size(&self, side: Side) -> Negotiated {
         let (name, mtu) = match side {
             Side::Client => ("sender's", self.scenario.sender.mtu),
@@ -156,7 +156,7 @@ impl KernelNegotiation<'_> {
     }
 }
 
-/// Returns the reason for the size of a buffer.
+/// Reason for the size of a buffer.
 fn of_buffer(asked: Option<Bytes>, granted: Bytes, most: Bytes, kind: &str) -> String {
     let Some(asked) = asked else {
         return format!("it fits itself to the path, up to {most} (net.ipv4.tcp_{kind})");

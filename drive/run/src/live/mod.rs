@@ -107,7 +107,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Returns a command that helps, if one is known.
+    /// A command that helps, if one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Setup(error) | Self::Path(EmulatorError::Setup(error)) => error.hint(),
@@ -116,7 +116,7 @@ impl LiveError {
     }
 }
 
-/// Returns the time of the machine's monotonic clock.
+/// Time of the machine's monotonic clock.
 fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
@@ -231,7 +231,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Returns an empty observer of `flows` flows.
+    /// An empty observer of `flows` flows.
     fn new(flows: usize) -> Self {
         Self {
             samples: vec![Vec::new(); flows],
@@ -335,7 +335,7 @@ impl Watched {
     }
 }
 
-/// Returns the current state common to all flows.
+/// Current state common to all flows.
 fn run_state(running: &[Running<'_>], testbed: &Testbed) -> RunState {
     let delivered = running
         .iter()
@@ -357,7 +357,7 @@ fn view<'a>(flow: &Running<'_>, state: &'a EndState, began: Instant) -> FlowView
     }
 }
 
-/// Returns the account of an established flow.
+/// Account of an established flow.
 fn begin_account(
     flow: &Running<'_>,
     view: &FlowView<'_>,

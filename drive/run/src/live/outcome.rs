@@ -61,7 +61,7 @@ pub(super) struct Outcome {
     pub(super) testbed_result: TestbedResult,
 }
 
-/// Returns the record of a flow of a run that ends at `run_end`.
+/// Record of a flow of a run that ends at `run_end`.
 ///
 /// Times are from the start of the run. `sender` is the last state of the sender.
 pub(super) fn flow_record(
@@ -139,7 +139,7 @@ pub(super) fn flow_record(
     result.into_record()
 }
 
-/// Returns the requested and effective options of both ends.
+/// Requested and effective options of both ends.
 ///
 /// `largest` is the largest window that the sender has seen.
 fn negotiated_options(

@@ -21,14 +21,14 @@ static OCTETS: LazyLock<Bytes> = LazyLock::new(|| {
     (0..PERIOD + PIECE).map(|at| octet(at % PERIOD)).collect()
 });
 
-/// Returns the bytes from `offset` on, at most a piece of them.
+/// Bytes from `offset` on, at most a piece of them.
 pub(super) fn octets(offset: u64, most: u64) -> Bytes {
     let start = (offset % PERIOD as u64) as usize;
     let len = usize::try_from(most).map_or(PIECE, |most| most.min(PIECE));
     OCTETS.slice(start..start + len)
 }
 
-/// Returns whether `octets` are those from `offset` on.
+/// Whether `octets` are those from `offset` on.
 pub(super) fn is_at(offset: u64, octets: &[u8]) -> bool {
     let mut at = offset;
     octets.chunks(PIECE).all(|piece| {

@@ -42,7 +42,7 @@ pub(crate) struct SenderTap {
 pub(crate) struct Analysis(JoinHandle<Observer>);
 
 impl SenderTap {
-    /// Returns a tap at the senders' end, whose packets go to `observer`, and its analysis.
+    /// A tap at the senders' end, whose packets go to `observer`, and its analysis.
     ///
     /// # Errors
     /// If no thread can be started for it.

@@ -55,12 +55,12 @@ const KNOWN: [Known; 16] = [
     }),
 ];
 
-/// Returns whether the kernel has the setting.
+/// Whether the kernel has the setting.
 pub(super) fn is_known(name: &str) -> bool {
     KNOWN.iter().any(|(known, ..)| *known == name)
 }
 
-/// Returns the kernel settings that the plan sets: names and values.
+/// Kernel settings that the plan sets: names and values.
 pub(super) fn set_by_plan(host: &Host) -> impl Iterator<Item = (&'static str, String)> {
     let profile = &host.profile;
     let set = KNOWN

@@ -43,7 +43,7 @@ pub(super) struct TestbedResult {
     pub(super) engines_first: bool,
 }
 
-/// Returns the host at that end.
+/// Host at that end.
 pub(super) fn host(scenario: &Scenario, side: Side) -> &Host {
     match side {
         Side::Client => &scenario.sender,
@@ -99,17 +99,17 @@ impl Testbed {
         })
     }
 
-    /// Returns the engine at that end, if it has one.
+    /// Engine at that end, if it has one.
     pub(super) fn engine(&self, side: Side) -> Option<&Engine> {
         self.engines[usize::from(side == Side::Server)].as_ref()
     }
 
-    /// Returns an address of that end.
+    /// An address of that end.
     pub(super) fn address(&self, side: Side, port: u16) -> SocketAddr {
         SocketAddr::new(address(self.ip, side), port)
     }
 
-    /// Returns the CPU time of the engine at that end.
+    /// CPU time of the engine at that end.
     pub(super) fn engine_busy(&self, side: Side) -> Duration {
         let counters = self.engine(side).and_then(|engine| engine.counters().ok());
         counters.map_or(Duration::ZERO, |counters| counters.processor)

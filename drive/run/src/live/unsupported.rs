@@ -14,7 +14,7 @@ const MAX_FLOWS: usize = 256;
 /// Hint of most refusals.
 const IN_VIRTUAL_TIME: &str = "run it in virtual time, without `--on live`";
 
-/// Returns why the series cannot be run in real time, if so.
+/// Why the series cannot be run in real time, if so.
 pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
     let no = |what: &str, hint: &str| {
         Some(Refusal {
@@ -81,7 +81,7 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
     missing_control_refusal(&series.name, scenario)
 }
 
-/// Returns why the series cannot run if this machine's kernel lacks a congestion control.
+/// Why the series cannot run if this machine's kernel lacks a congestion control.
 fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal> {
     let known = gigatcp_meter::congestion_controls();
     let missing = missing_control(scenario, &known)?;
@@ -119,7 +119,7 @@ const ENGINES_OWN: [&str; 12] = [
     "xcp",
 ];
 
-/// Returns the first congestion control required of a kernel that is not in `known`.
+/// First congestion control required of a kernel that is not in `known`.
 ///
 /// A kernel that only receives needs none, except DCTCP, whose receiver reports marks differently.
 fn missing_control<'a>(scenario: &'a Scenario, known: &[String]) -> Option<&'a str> {
@@ -131,7 +131,7 @@ fn missing_control<'a>(scenario: &'a Scenario, known: &[String]) -> Option<&'a s
     needed.find(|name| !known.iter().any(|known| known == name))
 }
 
-/// Returns the parts of the scenario that this run leaves out, with reasons.
+/// Parts of the scenario that this run leaves out, with reasons.
 ///
 /// Each line begins with the key.
 pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
@@ -269,7 +269,7 @@ fn asks_for_threshold(flow: &Flow) -> bool {
     flow.initial_ssthresh.is_some_and(|segments| segments > 0)
 }
 
-/// Returns the initial ssthresh common to all flows, in segments, if they agree.
+/// Initial ssthresh common to all flows, in segments, if they agree.
 pub(super) fn first_threshold(flows: &[Flow]) -> Option<u32> {
     let first = flows.first()?.initial_ssthresh?;
     let is_same = |flow: &Flow| flow.initial_ssthresh == Some(first);
