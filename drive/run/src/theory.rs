@@ -50,7 +50,7 @@ const MIN_LOSSES: f64 = 4.0;
 /// Maximum share of the time under other limits.
 const OTHER_SHARE: f64 = 0.1;
 
-/// Returns the value for `flow`; `None` if no equation applies.
+/// Value for `flow`; `None` if no equation applies.
 ///
 /// The flow sends segments with `mss` bytes of data; `spent` is its time by cause.
 pub(crate) fn of_flow(
@@ -96,7 +96,7 @@ pub(crate) fn of_flow(
     })
 }
 
-/// Returns the mean window in segments, and its equation.
+/// Mean window in segments, and its equation.
 fn window(
     flow: &Flow,
     sends: &Profile,
@@ -133,13 +133,13 @@ fn window(
     }
 }
 
-/// Returns whether the flow sends all that it can.
+/// Whether the flow sends all that it can.
 fn is_greedy(flow: &Flow) -> bool {
     let application = flow.application.as_ref();
     flow.supply.is_none() && application.is_none_or(|application| application.entry.name == "bulk")
 }
 
-/// Returns whether other limits took less than [`OTHER_SHARE`] of the time.
+/// Whether other limits took less than [`OTHER_SHARE`] of the time.
 fn is_limited_by_loss(spent: &ByCause) -> bool {
     let seconds = |cause: Cause| spent[cause.index()].as_secs_f64();
     let all: f64 = Cause::ALL.into_iter().map(seconds).sum();
@@ -153,8 +153,8 @@ fn is_limited_by_loss(spent: &ByCause) -> bool {
     all > 0.0 && all - own < all * OTHER_SHARE
 }
 
-/// Returns the probability that a data packet is lost on these links. `None` without loss, or if it
-/// is not the same for each packet.
+/// Probability that a data packet is lost on these links. `None` without loss, or if it is not the
+/// same for each packet.
 fn loss_of(links: &[&HopConfig]) -> Option<Probability> {
     let mut kept = 1.0;
     for link in links {
@@ -174,7 +174,7 @@ fn loss_of(links: &[&HopConfig]) -> Option<Probability> {
         .flatten()
 }
 
-/// Returns whether rate and delay are fixed and nothing else is random.
+/// Whether rate and delay are fixed and nothing else is random.
 ///
 /// Independent loss is allowed unless `lossless`.
 fn is_plain(link: &HopConfig, lossless: bool) -> bool {
@@ -191,7 +191,7 @@ fn is_none(model: &LossModel) -> bool {
     matches!(model, LossModel::Bernoulli(p) if p.as_f64() == 0.0)
 }
 
-/// Returns the RTT of a full segment on the empty path.
+/// RTT of a full segment on the empty path.
 fn rtt(scenario: &Scenario, flow: &Flow, route: &[Vec<&HopConfig>; 2]) -> Duration {
     let [sends, _] = scenario.hosts_of(flow);
     let delays = route.iter().flatten().map(|link| link.one_way_delay);

@@ -41,7 +41,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Returns an observer that diagnoses the flows if `diagnoses`; `None` if there is nothing to do.
+    /// An observer that diagnoses the flows if `diagnoses`; `None` if there is nothing to do.
     pub(crate) fn new(scenario: &Scenario, diagnoses: bool) -> Option<Self> {
         let drawings = flows_of(scenario, FlowKind::Connections).flat_map(|(_, flow)| {
             let connections = flow.application.as_ref().map_or(1, AppConfig::connections);
@@ -64,7 +64,6 @@ impl Observer {
         self.analyzer.is_some() || matches!(self.drawings.get(connection), Some(Some(_)))
     }
 
-    /// Observes a packet of a connection.
     pub(crate) fn handle_packet(&mut self, connection: usize, packet: &Observed) {
         self.packets += 1;
         if let Some(analyzer) = &mut self.analyzer {

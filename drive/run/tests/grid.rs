@@ -11,7 +11,7 @@ mod lab;
 /// The grid, from `cargo xtask bench --grid`.
 const KEPT: &str = include_str!("../../../docs/grid.txt");
 
-/// Returns whether a line has few packets.
+/// Whether a line has few packets.
 ///
 /// It has much loss, or large segments for a few seconds.
 fn is_cheap(line: &grid::Line) -> bool {

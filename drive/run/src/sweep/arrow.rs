@@ -15,7 +15,7 @@ use crate::sweep::tables::{Field, Table};
 /// Maximum rows of a batch.
 pub const BATCH: usize = 8192;
 
-/// Returns the schema of a table with these columns.
+/// Schema of a table with these columns.
 pub fn schema(fields: &[Field]) -> Arc<Schema> {
     let columns = fields.iter().map(|field| {
         let kind = match field.kind {
@@ -30,7 +30,7 @@ pub fn schema(fields: &[Field]) -> Arc<Schema> {
     Arc::new(Schema::new(columns.collect::<Vec<_>>()))
 }
 
-/// Returns a table of a sweep as batches. There is at least one, so that the columns are known.
+/// A table of a sweep as batches. There is at least one, so that the columns are known.
 ///
 /// # Errors
 /// If a row cannot be read.
@@ -66,7 +66,7 @@ enum Column {
 }
 
 impl BatchBuilder {
-    /// Returns a batch without rows, of a table with these columns.
+    /// A batch without rows, of a table with these columns.
     pub fn new(fields: &[Field]) -> Self {
         let columns = fields.iter().map(|field| match field.kind {
             Kind::Text => Column::Text(StringBuilder::new()),
@@ -80,17 +80,17 @@ impl BatchBuilder {
         }
     }
 
-    /// Returns the schema of its batches.
+    /// Schema of its batches.
     pub fn schema(&self) -> Arc<Schema> {
         Arc::clone(&self.schema)
     }
 
-    /// Returns the number of rows.
+    /// Number of rows.
     pub const fn len(&self) -> usize {
         self.rows
     }
 
-    /// Returns whether there are no rows.
+    /// Whether there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.rows == 0
     }

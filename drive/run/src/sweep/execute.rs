@@ -26,14 +26,14 @@ use crate::sweep::rows::{CellRow, Detail, metric};
 use crate::sweep::store::StoreError;
 
 impl Results<'_> {
-    /// Returns the cell of a repetition, with the draws of its batch.
+    /// Cell of a repetition, with the draws of its batch.
     fn cell(&self, number: u64, repetition: u32, memory: &Memory) -> Option<Cell> {
         let cell = self.space.cell(number, self.files, memory)?;
         let batch = self.question.batch_of(repetition);
         Some(self.space.with_draws(cell, batch))
     }
 
-    /// Returns the address of a repetition's row.
+    /// Address of a repetition's row.
     fn address(&self, addresses: &mut Addresses, cell: &Cell, repetition: u32) -> Address {
         let plan = addresses.plan(self.space, cell);
         addresses.with_seed(plan, self.question.seed_of(repetition))
@@ -82,7 +82,7 @@ impl Work {
         }
     }
 
-    /// Returns cell number and repetition at a position.
+    /// Cell number and repetition at a position.
     fn at(&self, place: u64, count: u64) -> (u64, u32) {
         match self {
             Self::All { order, repeat } => {
@@ -235,7 +235,7 @@ fn run_one(
     Ok(())
 }
 
-/// Returns the row of a repetition; `None` if it was stopped.
+/// Row of a repetition; `None` if it was stopped.
 pub(crate) fn row(
     space: &Space,
     files: &dyn Files,
@@ -276,7 +276,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Returns the first round.
+    /// First round.
     pub fn first(results: &Results<'_>) -> Self {
         Self::of(Work::of(results))
     }
@@ -285,9 +285,8 @@ impl Round {
         Self { work, place: 0 }
     }
 
-    /// Returns up to `most` repetitions neither in the store nor assigned yet. Each is a cell
-    /// number and a repetition, in the order to run them. Fewer than `most` means that none are
-    /// left.
+    /// Up to `most` repetitions neither in the store nor assigned yet. Each is a cell number and a
+    /// repetition, in the order to run them. Fewer than `most` means that none are left.
     pub fn pending(
         &mut self,
         results: &Results<'_>,
@@ -312,7 +311,7 @@ impl Round {
         pending
     }
 
-    /// Returns the next round, after this one has run; `None` if no cell needs more.
+    /// Next round, after this one has run; `None` if no cell needs more.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -322,7 +321,7 @@ impl Round {
     }
 }
 
-/// Returns the repetitions that cells need beyond those of the last round.
+/// Repetitions that cells need beyond those of the last round.
 fn further_repetitions(results: &Results<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> {
     if results.question.until.is_none() {
         return Ok(vec![]);

@@ -66,18 +66,18 @@ impl Default for Index {
     }
 }
 
-/// Returns the shard of an address, and its key there.
+/// Shard of an address, and its key there.
 const fn split(address: Address) -> (usize, u64) {
     ((address >> (128 - SHARD_BITS)) as usize, address as u64)
 }
 
 impl Index {
-    /// Returns the number of rows.
+    /// Number of rows.
     pub(crate) const fn len(&self) -> usize {
         self.rows
     }
 
-    /// Returns the place of the row of an address.
+    /// Place of the row of an address.
     pub(crate) fn find(&self, address: Address) -> Option<Place> {
         let (shard, key) = split(address);
         let shard = &self.shards[shard];

@@ -90,7 +90,7 @@ impl Results<'_> {
         Ok(missing)
     }
 
-    /// Returns the values of a column of `cells`, and how many repetitions have no row.
+    /// Values of a column of `cells`, and how many repetitions have no row.
     ///
     /// # Errors
     /// If a row cannot be read.

@@ -96,19 +96,19 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// Returns the detail as a digit, as in stored rows.
+    /// Detail as a digit, as in stored rows.
     pub const fn digit(self) -> u8 {
         self.intervals as u8 | (self.samples as u8) << 1
     }
 
-    /// Returns whether a row with that digit has this detail.
+    /// Whether a row with that digit has this detail.
     pub const fn is_in(self, digit: u8) -> bool {
         digit & self.digit() == self.digit()
     }
 }
 
 impl CellRow {
-    /// Returns the row of a record.
+    /// Row of a record.
     pub fn of(record: &SeriesRecord, detail: Detail) -> Self {
         let arrivals = record.arrivals.iter();
         let (flows, completed) = arrivals.fold((0, 0), |(flows, completed), arrivals| {
@@ -138,7 +138,7 @@ impl CellRow {
         }
     }
 
-    /// Returns the row of a cell without results.
+    /// Row of a cell without results.
     pub fn failed(why: impl Into<String>) -> Self {
         Self {
             failure: Some(why.into()),
@@ -257,7 +257,7 @@ pub struct Column<R: 'static> {
     pub meaning: &'static str,
     /// Kind of its values.
     pub kind: Kind,
-    /// Returns the value in a row.
+    /// Value in a row.
     pub value: fn(&R) -> Value,
 }
 
@@ -413,8 +413,8 @@ fn goodput(row: &CellRow) -> Option<f64> {
     (!row.flows.is_empty()).then(|| combined_rate(rates))
 }
 
-/// Returns Jain's fairness index (Jain, Chiu, Hawe 1984). It is the square of the sum over n times
-/// the sum of squares.
+/// Jain's fairness index (Jain, Chiu, Hawe 1984). It is the square of the sum over n times the sum
+/// of squares.
 fn fairness(row: &CellRow) -> Option<f64> {
     let sum: f64 = row.flows.iter().map(|flow| flow.goodput_bps).sum();
     let squares: f64 = row
@@ -425,7 +425,7 @@ fn fairness(row: &CellRow) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (squares * row.flows.len() as f64))
 }
 
-/// Returns the cause that limited all flows together longest, and its share.
+/// Cause that limited all flows together longest, and its share.
 fn limit(row: &CellRow) -> Option<(String, f64)> {
     let mut times: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     for (cause, time) in row.flows.iter().flat_map(|flow| &flow.limited_by) {
@@ -436,7 +436,7 @@ fn limit(row: &CellRow) -> Option<(String, f64)> {
     Some((cause.to_owned(), time as f64 / total as f64))
 }
 
-/// Returns the value of a column of `cells` as a number, if it is one.
+/// Value of a column of `cells` as a number, if it is one.
 pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
     if row.failure.is_some() {
         return None;
@@ -448,12 +448,12 @@ pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
     }
 }
 
-/// Returns the numeric column of `cells` with this name.
+/// Numeric column of `cells` with this name.
 pub fn find_metric(name: &str) -> Option<&'static Column<CellRow>> {
     metrics().find(|column| column.name == name)
 }
 
-/// Returns the numeric columns of `cells`.
+/// Numeric columns of `cells`.
 pub fn metrics() -> impl Iterator<Item = &'static Column<CellRow>> {
     CELL.iter().filter(|column| column.kind != Kind::Text)
 }

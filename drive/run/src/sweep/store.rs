@@ -103,7 +103,7 @@ struct SegmentIndex {
 }
 
 impl SegmentIndex {
-    /// Returns the number of the next segment.
+    /// Number of the next segment.
     fn next(&self, path: &Path) -> Result<u32, StoreError> {
         match self.segments.len() {
             count if count < MAX_SEGMENTS => Ok(count as u32),
@@ -192,7 +192,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the defects found when the store was opened.
+    /// Defects found when the store was opened.
     pub const fn flaws(&self) -> &Flaws {
         &self.flaws
     }
@@ -205,23 +205,23 @@ impl Store {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.held().index.len()
     }
 
-    /// Returns whether there are no rows.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns whether there is a row with this detail.
+    /// Whether there is a row with this detail.
     pub fn has(&self, address: Address, detail: Detail) -> bool {
         let place = self.held().index.find(address);
         place.is_some_and(|place| detail.is_in(place.detail))
     }
 
-    /// Returns the row of an address; `None` if there is none.
+    /// Row of an address; `None` if there is none.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -376,7 +376,7 @@ fn check_schema(line: &[u8], path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Returns a row as a line of a segment.
+/// A row as a line of a segment.
 pub(crate) fn line(address: Address, detail: Detail, row: &CellRow) -> String {
     let row = serde_json::to_string(row).unwrap_or_default();
     let rest = format!("{address:032x} {} {row}", detail.digit());
@@ -387,7 +387,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     digest(bytes, 0x0072_6f77) as u64
 }
 
-/// Returns address and detail of a line whose checksum is right.
+/// Address and detail of a line whose checksum is right.
 fn parse_line(line: &[u8]) -> Option<(Address, u8)> {
     let hex = |range: std::ops::Range<usize>| std::str::from_utf8(line.get(range)?).ok();
     let wanted = u64::from_str_radix(hex(0..16)?, 16).ok()?;
@@ -430,7 +430,6 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, bytes, offset)
 }
 
-/// Writes at an offset of a file.
 #[cfg(unix)]
 fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
@@ -442,7 +441,6 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
 }
 
-/// Writes at an offset of a file.
 #[cfg(windows)]
 fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {

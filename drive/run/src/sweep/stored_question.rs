@@ -79,7 +79,7 @@ impl Files for StoredQuestion {
 }
 
 impl StoredQuestion {
-    /// Returns the question about a plan whose text is `plan`.
+    /// Question about a plan whose text is `plan`.
     pub fn new(template: &Template, plan: &str, question: &Question, version: &str) -> Self {
         let checked = template.plan();
         Self {
@@ -97,7 +97,7 @@ impl StoredQuestion {
         }
     }
 
-    /// Returns the details kept of each flow beyond its sums.
+    /// Details kept of each flow beyond its sums.
     pub const fn detail(&self) -> Detail {
         Detail {
             intervals: self.intervals,
@@ -105,7 +105,7 @@ impl StoredQuestion {
         }
     }
 
-    /// Returns its cells.
+    /// Its cells.
     ///
     /// # Errors
     /// If plan or axes are rejected.
@@ -115,13 +115,13 @@ impl StoredQuestion {
         Ok(Space::new(template, &self.question, &self.series)?)
     }
 
-    /// Returns the addresses of its cells.
+    /// Addresses of its cells.
     pub(crate) fn addresses(&self, space: &Space) -> Addresses {
         let named: Vec<String> = self.files.values().cloned().collect();
         Addresses::new(space, &self.version, &named)
     }
 
-    /// Returns a fingerprint: 16 hex digits.
+    /// A fingerprint: 16 hex digits.
     pub fn hash(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
         format!("{:016x}", digest(text.as_bytes(), 0x0061_736b_6564) as u64)

@@ -62,22 +62,22 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Returns the question as stored.
+    /// Question as stored.
     pub const fn question(&self) -> &StoredQuestion {
         &self.question
     }
 
-    /// Returns the cells.
+    /// Cells.
     pub const fn space(&self) -> &Space {
         &self.space
     }
 
-    /// Returns the rows.
+    /// Rows.
     pub const fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Returns the directory of question and tables.
+    /// Directory of question and tables.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -105,7 +105,7 @@ impl Sweep {
         self.store.begin()
     }
 
-    /// Returns the rows in the order of cells.
+    /// Rows in the order of cells.
     pub fn results(&self) -> Results<'_> {
         Results {
             space: &self.space,

@@ -75,7 +75,7 @@ impl Table {
         Self::Samples,
     ];
 
-    /// Returns its name, which is that of its file.
+    /// Its name, which is that of its file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cells => "cells",
@@ -86,7 +86,7 @@ impl Table {
         }
     }
 
-    /// Returns whether its rows are kept.
+    /// Whether its rows are kept.
     const fn is_in(self, detail: Detail) -> bool {
         match self {
             Self::Intervals => detail.intervals,
@@ -95,7 +95,7 @@ impl Table {
         }
     }
 
-    /// Returns its columns, after those that identify the repetition.
+    /// Its columns, after those that identify the repetition.
     pub fn columns(self) -> Vec<Field> {
         match self {
             Self::Cells => fields(CELL),
@@ -106,7 +106,7 @@ impl Table {
         }
     }
 
-    /// Returns the values of these columns in the rows of a repetition.
+    /// Values of these columns in the rows of a repetition.
     pub fn rows(self, row: &CellRow) -> Vec<Vec<Value>> {
         let flows = row.flows.iter();
         match self {
@@ -140,7 +140,7 @@ fn values<R>(columns: &[Column<R>], row: &R) -> Vec<Value> {
 }
 
 impl Results<'_> {
-    /// Returns the columns of a table: those that identify the repetition, then the table's own.
+    /// Columns of a table: those that identify the repetition, then the table's own.
     pub fn columns(&self, table: Table) -> Vec<Field> {
         let factors = self.space.factors().iter().map(|factor| Field {
             name: factor.name.clone().into(),
@@ -247,7 +247,7 @@ fn described(fields: &[Field]) -> serde_json::Value {
     columns.collect::<Vec<_>>().into()
 }
 
-/// Returns the values of the columns that identify a row.
+/// Values of the columns that identify a row.
 fn keys(results: &Results<'_>, one: &Repetition<'_>) -> Vec<Value> {
     let numbers = [
         one.cell.number,
@@ -325,7 +325,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Returns the temporary path of a file being written.
+/// Temporary path of a file being written.
 fn building(path: &Path) -> std::path::PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}", std::process::id()))

@@ -31,7 +31,7 @@ delay = "20 ms"
 queue = "100 packets"
 "#;
 
-/// Returns the flows of the plan with these overrides.
+/// Flows of the plan with these overrides.
 fn flows(overrides: &[&str]) -> Vec<FlowRecord> {
     flows_of(PLAN, overrides)
 }
@@ -50,7 +50,7 @@ fn flow(overrides: &[&str]) -> FlowRecord {
     flows(overrides).remove(0)
 }
 
-/// Returns the share of the time that the account attributes to `cause`.
+/// Share of the time that the account attributes to `cause`.
 fn share(flow: &FlowRecord, cause: &str) -> f64 {
     let all: u64 = flow.limited_by.iter().map(|share| share.spent_ns).sum();
     let shares = flow.limited_by.iter().filter(|share| share.cause == cause);

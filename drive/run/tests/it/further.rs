@@ -33,7 +33,7 @@ fn records(job: &Job, progress: &Progress) -> Vec<SeriesRecord> {
     run(job, &AtomicBool::new(false), progress, &|_| {}).expect("a run")
 }
 
-/// Returns the records of a plan after further seeds for at most `limit`.
+/// Records of a plan after further seeds for at most `limit`.
 fn after(plan: &str, limit: Duration, is_interrupted: bool) -> Vec<SeriesRecord> {
     let job = job(plan);
     let progress = Progress::of(&job);

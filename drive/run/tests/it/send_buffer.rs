@@ -25,7 +25,7 @@ send_buffer = "BUFFER"
 name = "one"
 "#;
 
-/// Returns the goodput in Mbit/s.
+/// Goodput in Mbit/s.
 fn goodput(buffer: &str) -> f64 {
     goodput_of(&PLAN.replace("BUFFER", buffer))
 }

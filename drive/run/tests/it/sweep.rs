@@ -52,7 +52,7 @@ fn run(base: &Path, asked: &StoredQuestion, threads: usize) -> (u64, u64, u64) {
     (known, done, failed)
 }
 
-/// Returns every table of a question, by name.
+/// Every table of a question, by name.
 fn tables(base: &Path, asked: &StoredQuestion) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(base.join(asked.hash())).unwrap();
     let files = entries.map(|entry| {
@@ -73,7 +73,7 @@ fn segments(base: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Returns the event hash of each repetition, with changes and seed.
+/// Event hash of each repetition, with changes and seed.
 fn hashes(base: &Path, asked: &StoredQuestion) -> Vec<(Vec<String>, u64, String)> {
     let sweep = Sweep::open(base, asked.clone()).unwrap();
     let mut all = Vec::new();

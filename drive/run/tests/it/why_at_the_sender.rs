@@ -13,7 +13,7 @@ fn check(diagnosis: &Diagnosis) {
     assert_eq!(told, diagnosis.duration, "{}", diagnosis.limited_by());
 }
 
-/// Returns the diagnoses at the sender of the first `count` connections of a plan.
+/// Diagnoses at the sender of the first `count` connections of a plan.
 fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).expect("a valid plan");
@@ -35,7 +35,7 @@ fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     (0..count).map(diagnose).collect()
 }
 
-/// Returns the diagnoses of two flows of one sender that share a queue.
+/// Diagnoses of two flows of one sender that share a queue.
 fn sharing(path: &str) -> Vec<Diagnosis> {
     let flow = "congestion_control = \"cubic-linux\"\nslow_start = \"hystart\"";
     let plan = format!(
@@ -45,7 +45,7 @@ fn sharing(path: &str) -> Vec<Diagnosis> {
     at_sender(&plan, &[], 2)
 }
 
-/// Returns the diagnosis of a sender whose interface of that rate is the bottleneck.
+/// Diagnosis of a sender whose interface of that rate is the bottleneck.
 fn behind_interface(rate: &str, mtu: u32, rtt: &str) -> Diagnosis {
     let plan = format!(
         "name = \"interface\"\n[path]\nrate = \"40 Gbit/s\"\nrtt = \"{rtt}\"\n[sender]\nmtu = {mtu}\n\

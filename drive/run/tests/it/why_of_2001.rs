@@ -53,7 +53,7 @@ impl Tap for Printer {
     }
 }
 
-/// Returns whether a packet is near an event, by its position only.
+/// Whether a packet is near an event, by its position only.
 ///
 /// The report shows those around the first loss, around the window's edge, and every
 /// retransmission.
@@ -123,7 +123,7 @@ fn print(now: Instant, segment: &Segment<Phantom>, way: usize, bases: [Option<u3
     text
 }
 
-/// Returns both captures of the stall, printed, with the machines of the experiment's plan.
+/// Both captures of the stall, printed, with the machines of the experiment's plan.
 fn printed() -> [String; 2] {
     let text = include_bytes!("../../../../experiments/shalunov-stall/plan.toml");
     let plan = gigatcp_plan::parse("plan.toml", text, &[]).expect("a plan");

@@ -291,7 +291,7 @@ impl Way {
         ident
     }
 
-    /// Returns the number of these bytes that pass for the first time.
+    /// Number of these bytes that pass for the first time.
     fn note(&mut self, start: u32, len: u32) -> u32 {
         let base = self.departures[0].segment.seq.as_u32();
         let (start, end) = (start.wrapping_sub(base), start.wrapping_sub(base) + len);

@@ -24,7 +24,7 @@ const fn column(name: &'static str, ours: Ours) -> Column {
     }
 }
 
-/// Returns a column in milliseconds with one decimal.
+/// A column in milliseconds with one decimal.
 const fn time(name: &'static str, ours: Ours) -> Column {
     Column {
         name,
@@ -45,7 +45,7 @@ fn millis(duration: Option<Duration>) -> Option<f64> {
     duration.map(|duration| duration.as_nanos() as f64 / 1e6)
 }
 
-/// Returns a column in seconds with six decimals.
+/// A column in seconds with six decimals.
 const fn moment(name: &'static str, ours: Ours) -> Column {
     Column {
         name,
@@ -58,7 +58,7 @@ fn seconds(at: Instant) -> Option<f64> {
     Some(at.as_nanos() as f64 / 1e9)
 }
 
-/// Returns whether the SYN of a side had an option.
+/// Whether the SYN of a side had an option.
 fn offered(connection: &Connection, side: Side, what: fn(&Options) -> bool) -> Option<f64> {
     let options = connection.direction(side).options();
     Some(f64::from(options.is_some_and(|options| what(&options))))

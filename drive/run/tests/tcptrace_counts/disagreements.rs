@@ -195,7 +195,7 @@ impl Difference<'_> {
         self.connection.direction(self.side)
     }
 
-    /// Returns the excess of tcptrace's count.
+    /// Excess of tcptrace's count.
     fn gap(&self) -> f64 {
         self.theirs.unwrap_or(0.0) - self.ours.unwrap_or(0.0)
     }
@@ -205,7 +205,7 @@ impl Difference<'_> {
         text.parse().unwrap_or(0.0)
     }
 
-    /// Returns whether only a SYN or FIN was retransmitted.
+    /// Whether only a SYN or FIN was retransmitted.
     fn is_by_control(&self) -> bool {
         let packets = self.direction().retransmitted_packets() as f64;
         self.column == "rexmt_data_bytes"
@@ -213,7 +213,7 @@ impl Difference<'_> {
             && packets == self.count("rexmt_data_pkts")
     }
 
-    /// Returns the simulator's value of this column.
+    /// Simulator's value of this column.
     fn true_count(&self) -> Option<f64> {
         let truth = self.truth?;
         let count = match self.column {

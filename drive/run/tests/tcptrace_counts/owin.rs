@@ -82,7 +82,7 @@ impl Samples {
         self.last = Some((at, octets));
     }
 
-    /// Returns the value of a column; `None` if no difference makes sense.
+    /// Value of a column; `None` if no difference makes sense.
     pub fn count(&self, column: &str, elapsed: f64) -> Option<f64> {
         if self.is_garbage {
             return None;

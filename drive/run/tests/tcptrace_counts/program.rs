@@ -16,7 +16,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns a count of a direction, if tcptrace has it.
+    /// A count of a direction, if tcptrace has it.
     pub fn count(&self, name: &str, from: usize) -> Option<&str> {
         let both = self
             .counts
@@ -26,7 +26,7 @@ impl Row {
     }
 }
 
-/// Returns the path of tcptrace; prints a message if it is not installed.
+/// Path of tcptrace; prints a message if it is not installed.
 pub fn find() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     let found = env::split_paths(&folders)
@@ -40,7 +40,7 @@ pub fn find() -> Option<PathBuf> {
     found
 }
 
-/// Returns the rows for the capture at `path`; empty if it reads none of it.
+/// Rows for the capture at `path`; empty if it reads none of it.
 pub fn rows(program: &Path, path: &Path) -> Vec<Row> {
     let mut command = Command::new(program);
     command.args(["-l", "-r", "-W", "-n", "--csv"]).arg(path);

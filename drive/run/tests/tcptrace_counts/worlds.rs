@@ -21,7 +21,7 @@ pub struct Case {
 /// Delay from one end to the other.
 pub const DELAY: Duration = Duration::from_millis(10);
 
-/// Returns the hops of the data, each with half of the impairments.
+/// Hops of the data, each with half of the impairments.
 ///
 /// The capture point in the middle is after the first hop and before the second.
 fn way(loss: f64, reorder: f64) -> Vec<HopConfig> {
@@ -56,14 +56,14 @@ fn with(profile: Profile) -> HostConfig {
     host(profile, 1500, "reno", 256 * 1024)
 }
 
-/// Returns hops of the forward path that lose `count` consecutive packets after `first`.
+/// Hops of the forward path that lose `count` consecutive packets after `first`.
 fn burst(first: u64, count: u64) -> Vec<HopConfig> {
     let mut hops = way(0.0, 0.0);
     hops[1].loss = vec![LossModel::Listed((first..first + count).collect())];
     hops
 }
 
-/// Returns all of them.
+/// All of them.
 pub fn all() -> Vec<Case> {
     let mut cases = usual();
     cases.extend(windows());
@@ -72,7 +72,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// Returns loss and reordering under several senders.
+/// Loss and reordering under several senders.
 fn usual() -> Vec<Case> {
     let modern = with(Profile::MODERN);
     let no_sack = with(Profile::MODERN.with(|profile| {
@@ -123,7 +123,7 @@ fn usual() -> Vec<Case> {
     ]
 }
 
-/// Returns windows that close, and applications that wait.
+/// Windows that close, and applications that wait.
 fn windows() -> Vec<Case> {
     let paused = |profile, after, length| {
         let mut host = host(profile, 1500, "reno", 64 * 1024);
@@ -175,7 +175,7 @@ fn windows() -> Vec<Case> {
     ]
 }
 
-/// Returns ends of connections, and several simultaneous ones.
+/// Ends of connections, and several simultaneous ones.
 fn ends() -> Vec<Case> {
     let modern = with(Profile::MODERN);
     let gives_up = with(Profile::MODERN.with(|profile| {

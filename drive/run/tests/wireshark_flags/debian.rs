@@ -85,7 +85,7 @@ fn flags_of_tshark_agree_with_kinds_or_differ_for_a_listed_reason() {
     assert_eq!(unexplained, [""; 0]);
 }
 
-/// Returns each wrong flag, and each kind without a flag.
+/// Each wrong flag, and each kind without a flag.
 fn disagreements<'a>(capture: &'a str, frame: &Frame) -> Vec<Disagreement<'a>> {
     let kinds = frame.ours.kinds;
     let Some(found) = Correction::of(&frame.theirs, kinds) else {

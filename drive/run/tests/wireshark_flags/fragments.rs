@@ -102,7 +102,7 @@ fn in_fragments(from: &Path, to: &Path, harm: Harm) {
     fs::write(to, file).unwrap();
 }
 
-/// Returns the same TCP in IPv6; its checksum is not verified here.
+/// Same TCP in IPv6; its checksum is not verified here.
 fn as_v6(packet: &[u8]) -> Vec<u8> {
     let mut out = vec![0x60, 0, 0, 0];
     out.extend((packet.len() as u16 - 20).to_be_bytes());
@@ -115,7 +115,7 @@ fn as_v6(packet: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns sequence number and payload of each frame in which tshark finds TCP.
+/// Sequence number and payload of each frame in which tshark finds TCP.
 fn segments_of_tshark(program: &Path, path: &Path) -> BTreeMap<u64, (u32, u32)> {
     let mut command = Command::new(program);
     command.args(["-n", "-Y", "tcp", "-d", "tcp.port==0-65535,data"]);
@@ -133,7 +133,7 @@ fn segments_of_tshark(program: &Path, path: &Path) -> BTreeMap<u64, (u32, u32)> 
     text.lines().map(segment).collect()
 }
 
-/// Returns our analysis of each complete segment, as tshark shows no others.
+/// Our analysis of each complete segment, as tshark shows no others.
 ///
 /// Also returns the numbers of fragmented and of incomplete segments.
 fn whole_segments(path: &Path) -> (BTreeMap<u64, Said>, [usize; 2]) {

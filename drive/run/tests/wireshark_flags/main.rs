@@ -34,7 +34,7 @@ struct Said {
     observed: Observed,
 }
 
-/// Returns every segment by its frame number, as far as the capture is readable.
+/// Every segment by its frame number, as far as the capture is readable.
 fn ours(path: &Path) -> BTreeMap<u64, Said> {
     let mut all = BTreeMap::new();
     let mut table = FlowTable::new(1);

@@ -19,7 +19,7 @@ pub fn find() -> Option<PathBuf> {
     found
 }
 
-/// Returns tshark's flags of every frame in which it finds TCP.
+/// Tshark's flags of every frame in which it finds TCP.
 pub fn flags(program: &Path, path: &Path) -> BTreeMap<u64, WiresharkFlags> {
     let mut command = Command::new(program);
     // The content of segments does not matter, and may be malformed.
