@@ -121,7 +121,7 @@ fn hop_alone(config: HopConfig, span: Duration) -> u64 {
     out
 }
 
-/// Returns the hop of a workload named `hop-` and a discipline.
+/// Hop of a workload named `hop-` and a discipline.
 fn hop_of(name: &str) -> Option<HopConfig> {
     let discipline = queue::find(name.strip_prefix("hop-")?)?;
     let mut config = link("hop", 10_000_000_000, Duration::from_millis(1), 1000);
@@ -185,7 +185,7 @@ fn ten_hops(count: u64) -> WorldConfig {
     config
 }
 
-/// Returns a workload for this virtual time. `dumbbell-` and a discipline has that as its queue.
+/// A workload for this virtual time. `dumbbell-` and a discipline has that as its queue.
 fn timed(name: &str, span: Duration) -> Option<WorldConfig> {
     Some(match name {
         "single-flow" => single_flow(span),
@@ -199,7 +199,7 @@ fn timed(name: &str, span: Duration) -> Option<WorldConfig> {
     })
 }
 
-/// Returns the resident memory of this process in MiB. Zero if the system does not report it.
+/// Resident memory of this process in MiB. Zero if the system does not report it.
 fn resident_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -207,7 +207,7 @@ fn resident_mib() -> f64 {
     kib.map_or(0.0, |kib: f64| kib / 1024.0)
 }
 
-/// Returns a workload whose name ends with a number.
+/// A workload whose name ends with a number.
 fn numbered(name: &str) -> Option<WorldConfig> {
     let (kind, number) = name.rsplit_once('-')?;
     let number = number.parse().ok()?;

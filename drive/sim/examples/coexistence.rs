@@ -30,14 +30,14 @@ fn main() {
     }
 }
 
-/// Returns the share of one BBR flow by the model.
+/// Share of one BBR flow by the model.
 fn model(x: f64, queue: f64) -> f64 {
     let lossy = (0.5 - 0.5 / x - 4.0 / queue).max(0.0);
     let drain = queue * PACKET * 8.0 / RATE;
     (1.0 - lossy) * (1.0 - (drain + 0.2 + RTT) / 10.0)
 }
 
-/// Returns the measured share of BBR in the bytes that both flows delivered.
+/// Measured share of BBR in the bytes that both flows delivered.
 fn share(control: &str, queue: u64) -> f64 {
     let sender = |control: &str| {
         let host = host(Profile::MODERN, PACKET as u16, control, 64_000_000);

@@ -25,7 +25,7 @@ use gigatcp_path::DropCause;
 use gigatcp_tcp::events::{Cause, Limit, Phase};
 use gigatcp_units::{Bytes, Duration, Instant};
 
-/// Returns the cause that drops for `dropped` limit a connection by: [`DropCause::limits`].
+/// Cause that drops for `dropped` limit a connection by: [`DropCause::limits`].
 pub fn cause_of(dropped: DropCause) -> Cause {
     Cause::find(dropped.limits()).unwrap_or(Cause::RandomLoss)
 }
@@ -171,7 +171,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Returns the attribution of a connection opened at `now`; spans are at least `step` long.
+    /// Attribution of a connection opened at `now`; spans are at least `step` long.
     pub fn new(now: Instant, step: Duration) -> Self {
         Self {
             spent: [Duration::ZERO; Cause::COUNT],
@@ -190,7 +190,7 @@ impl Account {
         }
     }
 
-    /// Returns whether the handshake is complete.
+    /// Whether the handshake is complete.
     #[inline]
     pub fn is_established(&self) -> bool {
         self.is_established
@@ -230,14 +230,14 @@ impl Account {
         self.window = window;
     }
 
-    /// Returns whether cwnd was reduced since the last event.
+    /// Whether cwnd was reduced since the last event.
     #[inline]
     fn is_reduced(&self, window: Window) -> bool {
         window.timeouts != self.window.timeouts
             || (is_open(self.window.phase) && !is_open(window.phase))
     }
 
-    /// Returns whether cwnd is as large as before the last reduction.
+    /// Whether cwnd is as large as before the last reduction.
     #[inline]
     fn is_recovered(&self, window: Window) -> bool {
         self.reduction
@@ -370,7 +370,7 @@ impl Account {
     }
 }
 
-/// Returns whether the phase is neither loss recovery nor CWR.
+/// Whether the phase is neither loss recovery nor CWR.
 #[inline]
 fn is_open(phase: Phase) -> bool {
     matches!(phase, Phase::Open | Phase::Disorder)
@@ -389,7 +389,7 @@ fn shift(round: &mut ByCause, from: Cause, to: Cause, amount: Duration) {
     round[to.index()] += amount;
 }
 
-/// Returns the cause with most time among those that `counts` selects. `None` if all are zero.
+/// Cause with most time among those that `counts` selects. `None` if all are zero.
 fn largest(round: &ByCause, counts: impl Fn(Cause) -> bool) -> Option<Cause> {
     let candidates = Cause::ALL.into_iter().rev();
     candidates
@@ -428,7 +428,7 @@ fn sum(round: &ByCause, counts: impl Fn(Cause) -> bool) -> Duration {
     all.fold(Duration::ZERO, |sum, cause| sum + round[cause.index()])
 }
 
-/// Returns the server that was busy for all of `active`. That is the time with data to send.
+/// Server that was busy for all of `active`. That is the time with data to send.
 fn saturated(active: Duration, look: &Environment) -> Option<Cause> {
     if active.is_zero() {
         return None;
@@ -491,8 +491,7 @@ impl SpanBuilder {
         }
     }
 
-    /// Returns `spans`, which end at `now`, joined to spans of at least `step`. A shorter rest stays
-    /// open.
+    /// `spans`, which end at `now`, joined to spans of at least `step`. A shorter rest stays open.
     fn joined(spans: &[Span], now: Instant, step: Duration) -> Self {
         let begin = spans.first().map_or(now, |span| span.start);
         let mut joined = Self::new(begin, step);
@@ -553,7 +552,7 @@ impl Losses {
         self.missing.push((end, cause));
     }
 
-    /// Returns the most frequent cause of losses from offset `una` on. Of a tie, the last.
+    /// Most frequent cause of losses from offset `una` on. Of a tie, the last.
     pub fn blame(&mut self, una: u64) -> Option<Cause> {
         self.missing.retain(|(end, _)| *end > una);
         let mut counts = [0_usize; Cause::COUNT];

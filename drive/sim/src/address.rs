@@ -6,7 +6,7 @@ use gigatcp_path::rss_hash;
 use gigatcp_tcp::FourTuple;
 use gigatcp_wire::{Endpoints, IpVersion};
 
-/// Returns the addresses of a flow's packets.
+/// Addresses of a flow's packets.
 ///
 /// Senders are in 10.1/16 or fd00:1::/32, receivers in 10.2/16 or fd00:2::/32.
 pub fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
@@ -35,21 +35,20 @@ pub fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
     }
 }
 
-/// Returns the RSS hash of segments that a host receives on a connection. `tuple` is the connection
-/// as that host names it.
+/// RSS hash of segments that a host receives on a connection. `tuple` is the connection as that
+/// host names it.
 pub fn connection_hash(tuple: &FourTuple) -> u32 {
     let arriving = tuple.reversed();
     let ports = [arriving.local_port, arriving.remote_port].map(u16::to_be_bytes);
     rss_hash(&[addresses(arriving.endpoints), ports.concat()].concat())
 }
 
-/// Returns the RSS hash of datagrams between these addresses. Ports are not hashed, since fragments
-/// have none.
+/// RSS hash of datagrams between these addresses. Ports are not hashed, since fragments have none.
 pub fn datagram_hash(arriving: Endpoints) -> u32 {
     rss_hash(&addresses(arriving))
 }
 
-/// Returns source and destination, in the order of the header.
+/// Source and destination, in the order of the header.
 fn addresses(endpoints: Endpoints) -> Vec<u8> {
     match endpoints {
         Endpoints::V4 { src, dst } => [src.octets(), dst.octets()].concat(),

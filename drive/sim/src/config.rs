@@ -162,14 +162,14 @@ impl WorldConfig {
         self.media.push(medium);
     }
 
-    /// Returns whether `names` contains a link, not only stations.
+    /// Whether `names` contains a link, not only stations.
     pub(crate) fn has_link(&self, names: &[String]) -> bool {
         let is_station =
             |name: &String| self.media.iter().any(|medium| medium.find(name).is_some());
         !names.iter().all(is_station)
     }
 
-    /// Returns the routes of all flows, arrivals and datagrams, in this order.
+    /// Routes of all flows, arrivals and datagrams, in this order.
     pub(crate) fn vias(&self) -> impl Iterator<Item = Option<&Via>> {
         let flows = self
             .flows

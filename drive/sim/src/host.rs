@@ -73,7 +73,7 @@ pub struct LostSegment {
 }
 
 impl LostSegment {
-    /// Returns the data lost with a packet; `None` if it has no data.
+    /// Data lost with a packet; `None` if it has no data.
     fn of(packet: &Packet, cause: Cause) -> Option<Self> {
         Some(Self {
             flow: packet.flow,
@@ -138,7 +138,7 @@ struct SharedState {
 }
 
 impl Host {
-    /// Returns a host without sockets, for one of them or for several (`is_shared`).
+    /// A host without sockets, for one of them or for several (`is_shared`).
     ///
     /// # Errors
     /// If its link cannot be built.
@@ -272,31 +272,31 @@ impl Host {
         Some(program.application)
     }
 
-    /// Returns the number of socket slots: the largest number of sockets held simultaneously.
+    /// Number of socket slots: the largest number of sockets held simultaneously.
     pub fn slots(&self) -> usize {
         self.sockets.len()
     }
 
-    /// Returns a socket.
+    /// A socket.
     #[inline]
     pub fn socket(&self, number: u32) -> &Socket {
         &self.sockets[number as usize]
     }
 
-    /// Returns the application of a socket.
+    /// Application of a socket.
     pub fn application(&self, socket: u32) -> &dyn Application {
         let program = self.sockets[socket as usize].program;
         &*self.programs[program as usize].application
     }
 
-    /// Returns whether the host may have more than one socket.
+    /// Whether the host may have more than one socket.
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    /// Returns whether a CPU or the network card has work for a socket. Once that is done the
-    /// socket acts again.
+    /// Whether a CPU or the network card has work for a socket. Once that is done the socket acts
+    /// again.
     pub(crate) fn is_busy_with(&self, socket: u32) -> bool {
         let mut inboxes = self
             .processors
@@ -307,37 +307,37 @@ impl Host {
             || self.card.holds(socket)
     }
 
-    /// Returns the next socket that has acted, on a host with several sockets.
+    /// Next socket that has acted, on a host with several sockets.
     #[inline]
     pub fn poll_acted(&mut self) -> Option<u32> {
         self.shared.acted.pop()
     }
 
-    /// Returns a segment with data that this host dropped, in no particular order.
+    /// A segment with data that this host dropped, in no particular order.
     #[inline]
     pub fn poll_lost(&mut self) -> Option<LostSegment> {
         self.lost.pop()
     }
 
-    /// Returns the hop of the network card, if it has one.
+    /// Hop of the network card, if it has one.
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.link.as_deref()
     }
 
-    /// Returns whether packets wait for the CPU or the network card to send them.
+    /// Whether packets wait for the CPU or the network card to send them.
     pub fn is_sending(&self) -> bool {
         let on_link = |link: &Hop<Packet>| !link.counters().inside.is_zero();
         !self.departures.is_empty() || self.link().is_some_and(on_link)
     }
 
-    /// Returns whether a packet is at the host: sent, received, or waiting to be read.
+    /// Whether a packet is at the host: sent, received, or waiting to be read.
     pub fn is_working(&self) -> bool {
         self.is_sending()
             || self.processors.iter().any(Processor::has_work)
             || self.card.frames().next().is_some()
     }
 
-    /// Returns the packets at the host: prepared, on its link, received and not yet processed.
+    /// Packets at the host: prepared, on its link, received and not yet processed.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         let tasks = self.processors.iter().filter_map(Processor::task);
         let served = tasks.filter_map(|(_, task)| match task {
@@ -357,7 +357,7 @@ impl Host {
             .chain(served)
     }
 
-    /// Returns the time at which [`Host::handle_timeout`] is due.
+    /// Time at which [`Host::handle_timeout`] is due.
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         let mut next = self.resume_at;
@@ -627,7 +627,7 @@ impl Host {
     }
 }
 
-/// Returns whether work on this host takes no time and no resource is limited.
+/// Whether work on this host takes no time and no resource is limited.
 fn is_ideal(host: &HostConfig) -> bool {
     host.costs == CpuCosts::default()
         && host.steal.is_none()

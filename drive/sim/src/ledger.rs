@@ -24,7 +24,7 @@ pub(crate) struct FlowState<'a> {
 }
 
 impl FlowState<'_> {
-    /// Returns the links that carry ACKs only. A medium that data crosses too counts as forward.
+    /// Links that carry ACKs only. A medium that data crosses too counts as forward.
     fn reverse_alone(&self) -> impl Iterator<Item = &usize> {
         let medium = |link: &usize| self.network.medium_of(*link);
         let is_shared = move |link: &&usize| {
@@ -48,7 +48,7 @@ impl<'a> End<'a> {
         self.host.socket(self.socket).connection()
     }
 
-    /// Returns the time in which its application chose to leave data unread.
+    /// Time in which its application chose to leave data unread.
     fn unread_time(self, now: Instant) -> Duration {
         self.host.application(self.socket).paused(now)
     }
@@ -86,7 +86,7 @@ struct Readings {
 }
 
 impl Ledger {
-    /// Returns the ledger of a flow that has not begun.
+    /// Ledger of a flow that has not begun.
     pub(crate) fn new(step: Duration) -> Self {
         Self {
             step,
@@ -175,7 +175,6 @@ impl Ledger {
         });
     }
 
-    /// Returns the finished account.
     pub(crate) fn into_finished(self) -> Option<FinishedAccount> {
         self.finished
     }
@@ -203,7 +202,7 @@ impl Readings {
         self.carried = flow.carried;
     }
 
-    /// Returns the use of path and hosts since the clocks were read.
+    /// Use of path and hosts since the clocks were read.
     fn until(&self, flow: &FlowState<'_>, is_scaled: bool) -> Environment {
         let now = flow.now;
         let [own, all] = [0, 1].map(|of| flow.carried[of] - self.carried[of]);
@@ -250,7 +249,7 @@ fn use_of(hop: &Hop<Packet>, now: Instant, before: Duration) -> Use {
     }
 }
 
-/// Returns whether the receive buffer exceeds the largest window without scaling.
+/// Whether the receive buffer exceeds the largest window without scaling.
 fn lacks_scaling(receiver: End<'_>) -> bool {
     let info = receiver.connection().map(Connection::info);
     info.is_some_and(|info| info.receive_buffer.as_u64() > u64::from(u16::MAX))

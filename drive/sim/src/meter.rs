@@ -19,7 +19,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Returns a meter with intervals of this length.
+    /// A meter with intervals of this length.
     pub fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -54,27 +54,27 @@ impl Meter {
         self.last_read_at = now;
     }
 
-    /// Returns the time at which the clock started.
+    /// Time at which the clock started.
     pub fn started_at(&self) -> Option<Instant> {
         self.started_at
     }
 
-    /// Returns the length of an interval.
+    /// Length of an interval.
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Returns the bytes of each finished interval.
+    /// Bytes of each finished interval.
     pub fn finished(&self) -> &[Bytes] {
         &self.finished
     }
 
-    /// Returns the bytes read in total.
+    /// Bytes read in total.
     pub fn total(&self) -> Bytes {
         Bytes::new(self.total)
     }
 
-    /// Returns the time from the start of the clock to the last byte read.
+    /// Time from the start of the clock to the last byte read.
     pub fn elapsed(&self) -> Duration {
         self.started_at.map_or(Duration::ZERO, |start| {
             self.last_read_at.saturating_since(start)

@@ -94,7 +94,7 @@ impl LinkSamples {
         }
     }
 
-    /// Returns the number of samples.
+    /// Number of samples.
     pub(crate) fn len(&self) -> usize {
         self.taken.len()
     }
@@ -111,7 +111,7 @@ impl LinkSamples {
         });
     }
 
-    /// Returns all samples, oldest first; each holds until the next.
+    /// All samples, oldest first; each holds until the next.
     pub fn as_slice(&self) -> &[LinkSample] {
         &self.taken
     }

@@ -94,50 +94,50 @@ impl Endpoint {
         Self { host, socket }
     }
 
-    /// Returns the socket.
+    /// Socket.
     pub fn socket(&self) -> &Socket {
         self.host.socket(self.socket)
     }
 
-    /// Returns the engine, if the connection was opened.
+    /// Engine, if the connection was opened.
     pub fn connection(&self) -> Option<&Connection<Phantom>> {
         self.socket().connection()
     }
 
-    /// Returns the tester's meter; `None` if the connection was not established.
+    /// Tester's meter; `None` if the connection was not established.
     pub fn meter(&self) -> Option<&Meter> {
         let meter = self.socket().meter();
         meter.started_at().map(|_| meter)
     }
 
-    /// Returns the results of the application, over all its connections.
+    /// Results of the application, over all its connections.
     pub fn report(&self, now: Instant) -> Report {
         self.host.application(self.socket).report(now)
     }
 
-    /// Returns the CPU time that the host has used, for all its flows.
+    /// CPU time that the host has used, for all its flows.
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         self.host.cpu_busy(now)
     }
 
-    /// Returns the hop of the network card, if the host has one.
+    /// Hop of the network card, if the host has one.
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.host.link()
     }
 
-    /// Returns the rings of its receive queue, if there are any.
+    /// Rings of its receive queue, if there are any.
     pub fn rings(&self) -> Option<&ReceiveRings> {
         self.host.rings_of(self.socket)
     }
 }
 
 impl FlowOutcome {
-    /// Returns the bytes the receiving application has read.
+    /// Bytes the receiving application has read.
     pub fn bytes(&self) -> Bytes {
         self.receiver.socket().meter().total()
     }
 
-    /// Returns the time from the start of the tester's clock to the last byte read.
+    /// Time from the start of the tester's clock to the last byte read.
     pub fn elapsed(&self) -> Duration {
         self.receiver.socket().meter().elapsed()
     }

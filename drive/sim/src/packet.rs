@@ -51,7 +51,7 @@ pub enum Ip {
 }
 
 impl Ip {
-    /// Returns the variant that a sender uses, with or without path MTU discovery.
+    /// Variant that a sender uses, with or without path MTU discovery.
     ///
     /// Without it, routers may fragment its IPv4 packets (RFC 1191 section 3).
     pub const fn new(version: IpVersion, discovers_mtu: bool) -> Self {
@@ -62,12 +62,12 @@ impl Ip {
         }
     }
 
-    /// Returns whether routers must not fragment the packet: DF, or IPv6.
+    /// Whether routers must not fragment the packet: DF, or IPv6.
     pub const fn is_whole(self) -> bool {
         !matches!(self, Self::V4Fragmentable)
     }
 
-    /// Returns the version of IP.
+    /// Version of IP.
     #[inline]
     pub const fn version(self) -> IpVersion {
         match self {
@@ -152,17 +152,17 @@ impl Fragments {
         })
     }
 
-    /// Returns the number of fragments.
+    /// Number of fragments.
     fn count(&self) -> usize {
         self.len.div_ceil(self.each).max(1) as usize
     }
 
-    /// Returns the bytes of all fragments, IP headers included.
+    /// Bytes of all fragments, IP headers included.
     fn bytes(&self) -> u64 {
         IPV4_HEADER * self.count() as u64 + u64::from(self.len)
     }
 
-    /// Returns the bytes of the first fragment.
+    /// Bytes of the first fragment.
     fn leading_bytes(&self) -> u64 {
         IPV4_HEADER + u64::from(self.len.min(self.each))
     }
@@ -181,13 +181,13 @@ impl Fragments {
 }
 
 impl Packet {
-    /// Returns whether it travels from the flow's receiver to its sender.
+    /// Whether it travels from the flow's receiver to its sender.
     #[inline]
     pub const fn reverse(&self) -> bool {
         self.route & 1 == 1
     }
 
-    /// Returns the segment, if the receiver can read it: neither corrupted nor fragmented.
+    /// Segment, if the receiver can read it: neither corrupted nor fragmented.
     #[inline]
     pub fn segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
@@ -199,7 +199,7 @@ impl Packet {
         }
     }
 
-    /// Returns the number of the datagram that was sent. It may be corrupted or fragmented now.
+    /// Number of the datagram that was sent. It may be corrupted or fragmented now.
     pub(crate) fn sent_datagram(&self) -> Option<u64> {
         let mut content = &self.content;
         loop {
@@ -226,7 +226,7 @@ impl Packet {
         }
     }
 
-    /// Returns the segment that was sent. It may be corrupted or fragmented now.
+    /// Segment that was sent. It may be corrupted or fragmented now.
     #[inline]
     pub(crate) fn sent_segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
@@ -254,13 +254,13 @@ impl Packet {
     }
 }
 
-/// Returns the bytes of IP and TCP headers of one wire packet with `segment`.
+/// Bytes of IP and TCP headers of one wire packet with `segment`.
 #[inline]
 fn header_octets(ip: Ip, segment: &Segment<Phantom>) -> u64 {
     u64::from(headers(ip.version())) + segment.options.wire_len() as u64
 }
 
-/// Returns the bytes of a packet of one wire packet, IP header included.
+/// Bytes of a packet of one wire packet, IP header included.
 fn octets_of(ip: Ip, content: &Content) -> u64 {
     match content {
         Content::Datagram { datagram, .. } => {
@@ -273,13 +273,13 @@ fn octets_of(ip: Ip, content: &Content) -> u64 {
     }
 }
 
-/// Returns the bytes of IP and TCP headers without options.
+/// Bytes of IP and TCP headers without options.
 #[inline]
 pub const fn headers(ip: IpVersion) -> u32 {
     ip.header_len() + TCP_HEADER
 }
 
-/// Returns the bytes of the ICMP error about `dropped`.
+/// Bytes of the ICMP error about `dropped`.
 ///
 /// They are its IP header, its own header and its quotation. The quotation is a header and 8 bytes
 /// (RFC 792), or as much as fits into the minimum MTU (RFC 4443 section 2.4).
@@ -392,7 +392,7 @@ impl Parcel for Packet {
         Self { content, ..*self }
     }
 
-    /// Returns the flow and its direction.
+    /// Flow and its direction.
     #[inline]
     fn flow(&self) -> u32 {
         self.flow << 1 | u32::from(self.reverse())
@@ -496,7 +496,7 @@ impl Content {
         core::mem::replace(self, nothing)
     }
 
-    /// Returns the segment inside corrupted or fragmented content.
+    /// Segment inside corrupted or fragmented content.
     #[inline(never)]
     fn inner_segment(&self) -> Option<&Segment<Phantom>> {
         match self {
@@ -507,7 +507,7 @@ impl Content {
         }
     }
 
-    /// Returns the ECN field, if there is one: datagrams and errors are not capable.
+    /// ECN field, if there is one: datagrams and errors are not capable.
     #[inline]
     fn ecn(&mut self) -> Option<&mut Ecn> {
         match self {
@@ -526,7 +526,7 @@ impl Content {
         }
     }
 
-    /// Returns whether it has a congestion mark.
+    /// Whether it has a congestion mark.
     pub(crate) fn is_marked(&self) -> bool {
         self.inner_segment()
             .is_some_and(|segment| segment.ecn == Ecn::Ce)

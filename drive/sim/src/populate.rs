@@ -27,7 +27,7 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    /// Returns the hosts of a simulation with the sockets of its flows.
+    /// Hosts of a simulation with the sockets of its flows.
     ///
     /// The flows take the pairs of `routes`. Hosts with numbers come first, then those of single
     /// flows.
@@ -106,8 +106,7 @@ impl Population {
         Ok(())
     }
 
-    /// Returns the numbers of a flow's hosts. Creates hosts of its own, for one socket or for
-    /// several.
+    /// Numbers of a flow's hosts. Creates hosts of its own, for one socket or for several.
     fn hosts_of(
         &mut self,
         config: &WorldConfig,
@@ -128,7 +127,7 @@ impl Population {
         ])
     }
 
-    /// Returns the number of host `named`, or of a new one.
+    /// Number of host `named`, or of a new one.
     fn host(
         &mut self,
         named: Option<usize>,
@@ -186,7 +185,7 @@ impl Population {
     }
 }
 
-/// Returns the reading behavior of an end of a flow.
+/// Reading behavior of an end of a flow.
 fn reader_of(flow: &FlowConfig, role: Role) -> gigatcp_app::Reader {
     match role {
         Role::Client => flow.sender.reader,

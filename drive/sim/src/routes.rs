@@ -23,7 +23,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Returns the network and routes of a configuration.
+    /// Network and routes of a configuration.
     ///
     /// Links are numbered `forward`, `reverse`, `links`, wires. Routes 0 and 1 are those of flows
     /// that name no links.
@@ -99,8 +99,8 @@ fn add(config: &WorldConfig, network: &mut NetworkConfig, via: &Via) -> Result<u
     Ok(first)
 }
 
-/// Returns a wire with a delay of 1 ns, for a direction without links. So no instant contains a
-/// whole round trip.
+/// A wire with a delay of 1 ns, for a direction without links. So no instant contains a whole round
+/// trip.
 fn shortest_wire(name: &str) -> HopConfig {
     HopConfig {
         name: name.into(),

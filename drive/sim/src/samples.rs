@@ -26,7 +26,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Returns no samples, for this number of senders and links.
+    /// No samples, for this number of senders and links.
     pub(crate) fn new([senders, links]: [usize; 2], step: Duration, limit: Bytes) -> Self {
         Self {
             senders: vec![Vec::new(); senders],
@@ -37,17 +37,17 @@ impl Samples {
         }
     }
 
-    /// Returns the current interval.
+    /// Current interval.
     pub(crate) fn step(&self) -> Duration {
         self.step
     }
 
-    /// Returns the interval if the limit has made it longer than configured.
+    /// Interval if the limit has made it longer than configured.
     pub(crate) fn longer_step(&self) -> Option<Duration> {
         (self.step > self.configured).then_some(self.step)
     }
 
-    /// Returns whether the samples exceed the limit.
+    /// Whether the samples exceed the limit.
     pub(crate) fn exceed_limit(&self) -> bool {
         let senders = self.senders.iter().map(|taken| taken.len() * SENDER_BYTES);
         let links = self.links.iter().map(|link| link.len() * LINK_BYTES);

@@ -101,7 +101,7 @@ pub fn answer<P>(segment: &mut Segment<P>, answer: &Request) {
     segment.options.set_router_request(Some(request));
 }
 
-/// Returns the edges of SACK blocks in the form that an ACK filter compares.
+/// Edges of SACK blocks in the form that an ACK filter compares.
 fn edges(blocks: &[SackBlock]) -> [u32; 8] {
     let mut edges = [0; 8];
     for (pair, block) in edges.chunks_exact_mut(2).zip(blocks) {

@@ -82,7 +82,7 @@ pub(crate) struct ShortFlows {
 }
 
 impl ShortFlows {
-    /// Returns the processes with their hosts and routes; flows are numbered from `first`.
+    /// Processes with their hosts and routes; flows are numbered from `first`.
     pub(crate) fn new(
         config: &WorldConfig,
         first: u32,
@@ -117,13 +117,13 @@ impl ShortFlows {
         all
     }
 
-    /// Returns when the next flow begins.
+    /// When the next flow begins.
     pub(crate) fn poll_timeout(&self) -> Instant {
         let next = self.processes.iter().filter_map(|process| process.next);
         next.map(|(at, _)| at).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Returns whether the simulation waits for a flow to begin or to end.
+    /// Whether the simulation waits for a flow to begin or to end.
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited > 0
@@ -156,7 +156,7 @@ impl ShortFlows {
         Some(hosts)
     }
 
-    /// Returns the ends of the flow with this number; `None` if it was removed.
+    /// Ends of the flow with this number; `None` if it was removed.
     pub(crate) fn ends(&self, flow: u32) -> Option<Ends> {
         Some(self.alive.get(&flow)?.ends)
     }
@@ -197,12 +197,12 @@ impl ShortFlows {
         self.alive.remove(&flow);
     }
 
-    /// Returns the largest number of flows that were alive simultaneously.
+    /// Largest number of flows that were alive simultaneously.
     pub(crate) fn most_alive(&self) -> usize {
         self.most_alive
     }
 
-    /// Returns the results of each process.
+    /// Results of each process.
     pub(crate) fn into_outcomes(self) -> Vec<ArrivalsOutcome> {
         let processes = self.processes.into_iter();
         processes.map(|process| process.outcome).collect()

@@ -102,7 +102,7 @@ pub struct World {
 }
 
 impl World {
-    /// Returns a simulation at time zero.
+    /// A simulation at time zero.
     ///
     /// # Errors
     /// If a link, a route or a medium cannot be built.
@@ -169,7 +169,7 @@ impl World {
         self.network.watch();
     }
 
-    /// Returns the current time.
+    /// Current time.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -221,7 +221,7 @@ impl World {
         Some(EndReason::Finished)
     }
 
-    /// Returns whether the last segments of a failed sender, perhaps a reset, are in transit.
+    /// Whether the last segments of a failed sender, perhaps a reset, are in transit.
     fn has_final_segments_in_transit(&self) -> bool {
         let mut all = self.connections.iter();
         all.any(|ends| self.socket(ends.places[0]).has_failed())
@@ -497,7 +497,7 @@ impl World {
         }
     }
 
-    /// Returns whether a flow is over.
+    /// Whether a flow is over.
     ///
     /// It has failed, or everything that either end wrote has been read and the ends that read have
     /// been closed by their peers.
@@ -612,7 +612,7 @@ impl World {
         }
     }
 
-    /// Returns the results.
+    /// Results.
     pub fn outcome(mut self) -> Outcome {
         for flow in 0..self.connections.len() {
             self.take_last_sample(flow);
@@ -675,13 +675,13 @@ impl World {
     }
 }
 
-/// Returns the engine of an end of a flow.
+/// Engine of an end of a flow.
 #[inline]
 fn connection_at(hosts: &[Host], place: Place) -> Option<&Connection<Phantom>> {
     hosts[place.host as usize].socket(place.socket).connection()
 }
 
-/// Returns an end of a flow, for its account.
+/// An end of a flow, for its account.
 fn end(hosts: &[Host], place: Place) -> End<'_> {
     End {
         host: &hosts[place.host as usize],
@@ -689,7 +689,7 @@ fn end(hosts: &[Host], place: Place) -> End<'_> {
     }
 }
 
-/// Returns the fields of a segment that the fingerprint uses: its numbers, and the rest.
+/// Fields of a segment that the fingerprint uses: its numbers, and the rest.
 #[inline]
 fn numbers_of(segment: &Segment<Phantom>) -> (u64, u64) {
     let numbers = u64::from(segment.seq.as_u32()) << 32 | u64::from(segment.ack.as_u32());

@@ -104,14 +104,14 @@ impl Card {
         }
     }
 
-    /// Returns the time of the next interrupt of any queue.
+    /// Time of the next interrupt of any queue.
     pub(super) fn interrupt_at(&self) -> Instant {
         let queues = self.queues.iter();
         let next = queues.map(|queue| queue.interrupt_at).min();
         next.unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Returns whether frames wait in a queue for the next poll.
+    /// Whether frames wait in a queue for the next poll.
     pub(super) fn has_frames_to_poll(&self, queue: usize) -> bool {
         let queue = self.queues.get(queue);
         queue.is_some_and(|queue| queue.is_polled && !queue.waiting.is_empty())
@@ -177,13 +177,13 @@ impl Card {
         }
     }
 
-    /// Returns whether buffers of packets are counted.
+    /// Whether buffers of packets are counted.
     #[inline]
     fn counts(&self) -> bool {
         self.has_rings() || self.pool.is_some()
     }
 
-    /// Returns whether descriptors or buffers are limited.
+    /// Whether descriptors or buffers are limited.
     #[inline]
     fn has_rings(&self) -> bool {
         self.queues[0].rings.is_some()
@@ -210,35 +210,35 @@ impl Card {
         }
     }
 
-    /// Returns the frames that wait for an interrupt.
+    /// Frames that wait for an interrupt.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.queues.iter().flat_map(|queue| &queue.waiting)
     }
 
-    /// Returns whether a packet for a socket waits for an interrupt.
+    /// Whether a packet for a socket waits for an interrupt.
     pub(super) fn holds(&self, socket: u32) -> bool {
         self.frames().any(|frame| frame.socket == socket)
     }
 }
 
-/// Returns the wire packets and bytes of a packet.
+/// Wire packets and bytes of a packet.
 pub(super) fn tally(packet: &Packet) -> Tally {
     Tally::new(packet.wire_packets() as u64, packet.ip_bytes())
 }
 
 impl Host {
-    /// Returns whether the card has limited rings.
+    /// Whether the card has limited rings.
     pub fn has_rings(&self) -> bool {
         self.card.has_rings()
     }
 
-    /// Returns the rings that the packets of a socket fill, if there are any.
+    /// Rings that the packets of a socket fill, if there are any.
     pub fn rings_of(&self, socket: u32) -> Option<&ReceiveRings> {
         let queue = self.queue_of(socket);
         self.card.queues[queue as usize].rings.as_ref()
     }
 
-    /// Returns the receive queue of the packets for a socket.
+    /// Receive queue of the packets for a socket.
     #[inline]
     pub(super) fn queue_of(&self, socket: u32) -> u16 {
         match socket.checked_sub(FIRST) {
@@ -247,8 +247,8 @@ impl Host {
         }
     }
 
-    /// Returns the next packet that the driver has taken, on a host with rings. A capture on the
-    /// host shows it there.
+    /// Next packet that the driver has taken, on a host with rings. A capture on the host shows it
+    /// there.
     #[inline]
     pub fn poll_taken(&mut self) -> Option<Packet> {
         self.card.taken.pop_front()
@@ -329,7 +329,7 @@ impl Host {
         }
     }
 
-    /// Returns the next frame for protocol work of a CPU.
+    /// Next frame for protocol work of a CPU.
     ///
     /// It comes from the CPU's queue, or from the card if that is polled. With no frame left the
     /// card interrupts again.
@@ -401,12 +401,12 @@ impl Host {
         self.drops.add(cause, tally(packet));
     }
 
-    /// Returns the drops of the host, by cause.
+    /// Drops of the host, by cause.
     pub fn drops(&self) -> &Drops {
         &self.drops
     }
 
-    /// Returns the number of interrupts of the network card.
+    /// Number of interrupts of the network card.
     pub fn interrupts(&self) -> u64 {
         let queues = self.card.queues.iter();
         queues.map(|queue| queue.interrupts).sum()

@@ -11,7 +11,7 @@ use super::Host;
 use super::card::{Card, Frame};
 
 impl Card {
-    /// Returns the bytes for which a write finds clusters.
+    /// Bytes for which a write finds clusters.
     #[inline]
     pub(super) fn free_bytes(&self) -> u64 {
         self.pool.as_ref().map_or(u64::MAX, ClusterPool::free_bytes)
@@ -48,7 +48,7 @@ impl Card {
 }
 
 impl Host {
-    /// Returns the pool, if it is limited.
+    /// Pool, if it is limited.
     pub fn clusters(&self) -> Option<&ClusterPool> {
         self.card.pool.as_ref()
     }
@@ -67,7 +67,7 @@ impl Host {
         debug_assert!(is_there, "bytes for which there was no cluster");
     }
 
-    /// Returns whether an application would write if there were clusters.
+    /// Whether an application would write if there were clusters.
     pub(super) fn is_starved(&self, number: usize, at: Instant) -> bool {
         let socket = &self.sockets[number];
         let program = &*self.programs[socket.program as usize].application;

@@ -66,29 +66,28 @@ pub(super) struct Waiting {
 }
 
 impl DatagramSink {
-    /// Returns the sink with its counters.
+    /// Sink with its counters.
     pub fn sink(&self) -> &Sink {
         &self.sink
     }
 
-    /// Returns the numbers of the datagrams that wait to be read.
+    /// Numbers of the datagrams that wait to be read.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = u64> {
         self.waiting.iter().map(|waiting| waiting.datagram.seq)
     }
 
-    /// Returns the datagrams dropped because the buffer was full or the checksum wrong.
+    /// Datagrams dropped because the buffer was full or the checksum wrong.
     pub const fn drops(&self) -> &Drops {
         &self.drops
     }
 }
 
 impl DatagramSource {
-    /// Returns the source.
+    /// Source.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Returns the number of its flow.
     pub(crate) const fn flow(&self) -> u32 {
         self.flow
     }
@@ -140,17 +139,17 @@ impl Host {
         FIRST + number
     }
 
-    /// Returns the source with this number.
+    /// Source with this number.
     pub fn source(&self, number: u32) -> &DatagramSource {
         &self.sources[number as usize]
     }
 
-    /// Returns the sink with this socket number.
+    /// Sink with this socket number.
     pub fn sink(&self, socket: u32) -> &DatagramSink {
         &self.sinks[(socket - FIRST) as usize]
     }
 
-    /// Returns the sink with this socket number; `None` if the socket is not a sink.
+    /// Sink with this socket number; `None` if the socket is not a sink.
     pub(super) fn sink_mut(&mut self, socket: u32) -> Option<&mut DatagramSink> {
         let number = socket.checked_sub(FIRST)?;
         self.sinks.get_mut(number as usize)
@@ -203,7 +202,7 @@ impl Host {
         }
     }
 
-    /// Returns when the CPU of a source is free and the card has space. `None`: both now.
+    /// When the CPU of a source is free and the card has space. `None`: both now.
     fn held_until(&mut self, now: Instant, number: usize) -> Option<Instant> {
         let soon = now + Duration::from_nanos(1);
         let free_at = self.busy_until(self.sources[number].caller);
@@ -243,7 +242,7 @@ impl Host {
         true
     }
 
-    /// Returns the next datagram that a CPU reads, as its socket and bytes. Sinks take turns.
+    /// Next datagram that a CPU reads, as its socket and bytes. Sinks take turns.
     pub(super) fn next_datagram(&mut self, caller: usize) -> Option<(u32, u64)> {
         let processor = &mut self.processors[caller];
         if processor.unread_datagrams == 0 {

@@ -48,7 +48,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Returns listening sockets with this backlog.
+    /// Listening sockets with this backlog.
     pub(super) fn new(backlog: u32, seed: u64) -> Self {
         let words = u128::from(mix(seed)) << 64 | u128::from(mix(!seed));
         Self {
@@ -83,7 +83,7 @@ impl Listening {
         full(listener) > before
     }
 
-    /// Returns the listener for connections with this configuration.
+    /// Listener for connections with this configuration.
     fn listener_of(&mut self, config: &Arc<TransportConfig>) -> &mut Listener<Phantom> {
         let alike = self.listeners.iter().position(|(own, _)| {
             own.send_buffer == config.send_buffer
@@ -107,7 +107,7 @@ impl Listening {
         &mut self.listeners[place].1
     }
 
-    /// Returns when a timer is due.
+    /// When a timer is due.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let listeners = self.listeners.iter();
         listeners
@@ -121,7 +121,7 @@ impl Listening {
         }
     }
 
-    /// Returns the next segment to send, and its socket.
+    /// Next segment to send, and its socket.
     fn poll_transmit(&mut self, now: Instant) -> Option<(u32, Segment<Phantom>)> {
         for (_, listener) in &mut self.listeners {
             while let Some((endpoints, segment)) = listener.poll_transmit(now) {
@@ -133,7 +133,7 @@ impl Listening {
         None
     }
 
-    /// Returns the next connection to accept, and its socket.
+    /// Next connection to accept, and its socket.
     fn poll_accept(&mut self) -> Option<(u32, Box<Connection<Phantom>>)> {
         for (_, listener) in &mut self.listeners {
             while let Some(accepted) = listener.poll_accept() {
@@ -145,7 +145,7 @@ impl Listening {
         None
     }
 
-    /// Returns the number of connections that wait to be accepted.
+    /// Number of connections that wait to be accepted.
     fn acceptable(&self) -> usize {
         let listeners = self.listeners.iter();
         listeners.map(|(_, listener)| listener.acceptable()).sum()
@@ -159,7 +159,7 @@ impl Listening {
     }
 }
 
-/// Returns the address that identifies the client of a flow.
+/// Address that identifies the client of a flow.
 fn client(ip: IpVersion, flow: u32) -> IpAddr {
     let number = flow & 0x00ff_ffff;
     match ip {
@@ -217,7 +217,7 @@ impl Host {
         }
     }
 
-    /// Returns whether a connection waits in the accept queues, which now have their turn.
+    /// Whether a connection waits in the accept queues, which now have their turn.
     pub(super) fn may_accept(&mut self) -> bool {
         let Some(listening) = &mut self.listening else {
             return false;

@@ -36,7 +36,7 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// Returns the socket the task is for.
+    /// Socket the task is for.
     pub(super) fn socket(&self) -> u32 {
         match self {
             Self::Receive(frame) => frame.socket,
@@ -88,7 +88,7 @@ pub struct CpuShares {
 }
 
 impl CpuShares {
-    /// Returns the sums of the times.
+    /// Sums of the times.
     fn plus(self, other: Self) -> Self {
         Self {
             interrupt: self.interrupt + other.interrupt,
@@ -100,8 +100,7 @@ impl CpuShares {
 }
 
 impl Processor {
-    /// Returns the CPUs of a host. Steal affects those of its receive queues, each at its own
-    /// times.
+    /// CPUs of a host. Steal affects those of its receive queues, each at its own times.
     pub(super) fn of_host(config: &HostConfig, name: &str, seed: u64) -> Vec<Self> {
         let Scheduling {
             processors,
@@ -126,12 +125,12 @@ impl Processor {
         (0..processors).map(one).collect()
     }
 
-    /// Returns the current task and its end.
+    /// Current task and its end.
     pub(super) const fn task(&self) -> Option<&(Instant, Task)> {
         self.task.as_ref()
     }
 
-    /// Returns whether the CPU has a packet.
+    /// Whether the CPU has a packet.
     pub(super) fn has_work(&self) -> bool {
         self.task.is_some() || !self.inbox.is_empty() || self.unread_datagrams > 0
     }
@@ -155,7 +154,7 @@ impl Processor {
         }
     }
 
-    /// Returns the time by use. Accepted work counts before it is done; steal time counts as idle.
+    /// Time by use. Accepted work counts before it is done; steal time counts as idle.
     fn shares(&self, now: Instant) -> CpuShares {
         let total = now.saturating_since(Instant::ZERO);
         let calls = self.in_calls.total();
@@ -170,7 +169,7 @@ impl Processor {
 }
 
 impl Host {
-    /// Returns the CPUs of a socket's receive queue and of its application's calls.
+    /// CPUs of a socket's receive queue and of its application's calls.
     ///
     /// The receive queue follows from `hash`, the RSS hash of the packets the socket receives.
     pub(super) fn processors_of(&self, number: u32, hash: impl FnOnce() -> u32) -> (u16, u16) {
@@ -181,7 +180,7 @@ impl Host {
         (home, self.scheduling.caller(number, home))
     }
 
-    /// Returns the CPU time used so far, by all CPUs.
+    /// CPU time used so far, by all CPUs.
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         let busy = self
             .processors
@@ -190,46 +189,45 @@ impl Host {
         busy.fold(Duration::ZERO, |sum, one| sum + one)
     }
 
-    /// Returns the CPU time used or stolen so far. Of the CPUs that work for a socket, the busier
-    /// one counts.
+    /// CPU time used or stolen so far. Of the CPUs that work for a socket, the busier one counts.
     pub fn cpu_occupied(&self, socket: u32, now: Instant) -> Duration {
         let socket = &self.sockets[socket as usize];
         let occupied = |number: u16| self.processors[number as usize].cpu.occupied_time(now);
         occupied(socket.home).max(occupied(socket.caller))
     }
 
-    /// Returns the time by use, of all CPUs together.
+    /// Time by use, of all CPUs together.
     pub fn cpu_shares(&self, now: Instant) -> CpuShares {
         let shares = self.processor_shares(now);
         shares.fold(CpuShares::default(), CpuShares::plus)
     }
 
-    /// Returns the time by use of each CPU; those of the receive queues come first.
+    /// Time by use of each CPU; those of the receive queues come first.
     pub fn processor_shares(&self, now: Instant) -> impl ExactSizeIterator<Item = CpuShares> {
         self.processors
             .iter()
             .map(move |processor| processor.shares(now))
     }
 
-    /// Returns whether a copy for a write of a socket is in progress.
+    /// Whether a copy for a write of a socket is in progress.
     pub(super) fn is_copying(&self, socket: u32) -> bool {
         let caller = self.sockets[socket as usize].caller;
         let task = self.processors[caller as usize].task();
         matches!(task, Some((_, Task::Write(one, _))) if *one == socket)
     }
 
-    /// Returns whether a CPU is working for a socket.
+    /// Whether a CPU is working for a socket.
     pub(super) fn has_task_of(&self, socket: u32) -> bool {
         let mut tasks = self.processors.iter().filter_map(Processor::task);
         tasks.any(|(_, task)| task.socket() == socket)
     }
 
-    /// Returns when a CPU has done all accepted work.
+    /// When a CPU has done all accepted work.
     pub(super) fn busy_until(&self, number: u16) -> Instant {
         self.processors[number as usize].cpu.busy_until()
     }
 
-    /// Returns when the CPU of a socket's calls has done all accepted work.
+    /// When the CPU of a socket's calls has done all accepted work.
     pub(super) fn caller_busy_until(&self, socket: usize) -> Instant {
         self.busy_until(self.sockets[socket].caller)
     }
@@ -250,7 +248,7 @@ impl Host {
         processor.cpu.start(now, work)
     }
 
-    /// Returns when the network card or a CPU has work.
+    /// When the network card or a CPU has work.
     pub(super) fn processor_timeout(&self) -> Instant {
         let mut next = self.card.interrupt_at();
         for (number, one) in self.processors.iter().enumerate() {
@@ -272,7 +270,7 @@ impl Host {
         next
     }
 
-    /// Returns whether an application can copy data on a CPU.
+    /// Whether an application can copy data on a CPU.
     fn has_ready_application(&self, number: usize) -> bool {
         if self.is_shared {
             let one = &self.processors[number];
@@ -366,7 +364,7 @@ impl Host {
         one.task = Some((finish, Task::Receive(frame)));
     }
 
-    /// Returns the next application call on a CPU, and its bytes.
+    /// Next application call on a CPU, and its bytes.
     fn next_copy(&mut self, now: Instant, number: usize) -> Option<(Task, u64)> {
         if !self.is_shared {
             let is_here = self.sockets.first()?.caller as usize == number;
@@ -398,7 +396,7 @@ impl Host {
         Some((Task::ReadDatagram(socket), len))
     }
 
-    /// Returns the copy that the application of a socket would make.
+    /// Copy that the application of a socket would make.
     fn copy_of(&self, socket: usize, now: Instant) -> Option<(Task, u64)> {
         let number = socket as u32;
         let (len, task) = match self.next_read(socket, now) {
@@ -438,7 +436,7 @@ impl Host {
         self.in_call = None;
     }
 
-    /// Returns the protocol work for a frame.
+    /// Protocol work for a frame.
     fn receive_work(&self, frame: &Frame) -> Work {
         let Some(segment) = frame.packet.sent_segment() else {
             let summed = self.costs.checksummed(frame.packet.ip_bytes());
@@ -455,7 +453,7 @@ impl Host {
             + self.costs.queue_walked(Bytes::new(queued), packets)
     }
 
-    /// Returns the work of searching the list of unacknowledged segments for an ACK.
+    /// Work of searching the list of unacknowledged segments for an ACK.
     ///
     /// A stack that searches it for every ACK with SACK blocks pays for each entry it passes.
     fn search_work(

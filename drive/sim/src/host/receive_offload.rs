@@ -43,7 +43,7 @@ pub(super) fn join(waiting: &mut VecDeque<Frame>, separate: usize, frame: Frame)
     waiting.push_back(frame);
 }
 
-/// Returns whether `next` can be joined to `head`.
+/// Whether `next` can be joined to `head`.
 fn is_next(head: &Segment<Phantom>, next: &Segment<Phantom>) -> bool {
     let (len, size) = (head.payload.len(), size_of(head));
     let is_full = size > 0 && len.is_multiple_of(size);
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Returns the wire segments of each frame after all were joined.
+    /// Wire segments of each frame after all were joined.
     fn joined(frames: impl IntoIterator<Item = Frame>) -> Vec<usize> {
         let mut waiting = VecDeque::new();
         for frame in frames {

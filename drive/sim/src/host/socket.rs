@@ -142,41 +142,41 @@ impl Socket {
         self.meter = Meter::new(self.meter.interval());
     }
 
-    /// Returns the wire packets dropped for a wrong checksum.
+    /// Wire packets dropped for a wrong checksum.
     pub fn drops(&self) -> &Drops {
         &self.drops
     }
 
-    /// Returns the number of its flow; `u32::MAX` if the socket is removed.
+    /// Number of its flow; `u32::MAX` if the socket is removed.
     #[inline]
     pub fn flow(&self) -> u32 {
         self.flow
     }
 
-    /// Returns whether its packets travel from the flow's receiver to its sender.
+    /// Whether its packets travel from the flow's receiver to its sender.
     #[inline]
     pub fn is_reverse(&self) -> bool {
         self.route & 1 == 1
     }
 
-    /// Returns the engine, once the connection exists.
+    /// Engine, once the connection exists.
     #[inline]
     pub fn connection(&self) -> Option<&Connection<Phantom>> {
         self.connection.as_deref()
     }
 
-    /// Returns the tester's meter.
+    /// Tester's meter.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Returns the bytes that the application has written.
+    /// Bytes that the application has written.
     #[inline]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Returns whether no more data can arrive.
+    /// Whether no more data can arrive.
     ///
     /// Either the peer has closed and all its data has been read, or the connection has failed.
     #[inline]
@@ -187,26 +187,26 @@ impl Socket {
         })
     }
 
-    /// Returns whether the connection has failed.
+    /// Whether the connection has failed.
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.connection().is_some_and(|c| c.failure().is_some())
     }
 
-    /// Returns whether the connection needs no more packets: it is closed or in TIME-WAIT.
+    /// Whether the connection needs no more packets: it is closed or in TIME-WAIT.
     pub fn is_closed(&self) -> bool {
         self.connection()
             .is_some_and(|c| matches!(c.state(), State::Closed | State::TimeWait))
     }
 
-    /// Returns when its timer or its application's is due.
+    /// When its timer or its application's is due.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Instant {
         let timer = self.connection.as_ref().and_then(|c| c.poll_timeout());
         self.wake_at.min(timer.unwrap_or(Instant::FAR_FUTURE))
     }
 
-    /// Returns whether the send buffer has space for a write.
+    /// Whether the send buffer has space for a write.
     #[inline(always)]
     pub(super) fn may_write(&self) -> bool {
         !self.only_reads
@@ -245,7 +245,7 @@ impl Socket {
         self.wake_at = program.poll_timeout();
     }
 
-    /// Returns the bytes the application reads next: available data, at most one call.
+    /// Bytes the application reads next: available data, at most one call.
     #[inline]
     fn next_read(&self, now: Instant, program: &dyn Application) -> u64 {
         match &self.connection {
@@ -257,7 +257,7 @@ impl Socket {
         }
     }
 
-    /// Returns the bytes the application would write now, in one call.
+    /// Bytes the application would write now, in one call.
     pub(super) fn next_call(&self, now: Instant, program: &dyn Application) -> u64 {
         let Some(connection) = self.connection.as_ref().filter(|_| self.may_write()) else {
             return 0;
@@ -279,8 +279,8 @@ impl Socket {
         }
     }
 
-    /// Returns the bytes of the current call that are not yet written. If calls are not split, the
-    /// rest of a call is a call like any other.
+    /// Bytes of the current call that are not yet written. If calls are not split, the rest of a
+    /// call is a call like any other.
     fn left_of_call(&self) -> u64 {
         match self.write_chunk {
             0 => self.write_size,
@@ -458,14 +458,14 @@ impl Socket {
 }
 
 impl Host {
-    /// Returns the bytes the application of a socket reads next.
+    /// Bytes the application of a socket reads next.
     pub(super) fn next_read(&self, socket: usize, now: Instant) -> u64 {
         let socket = &self.sockets[socket];
         let program = &self.programs[socket.program as usize];
         socket.next_read(now, &*program.application)
     }
 
-    /// Returns the bytes the application of a socket would write now.
+    /// Bytes the application of a socket would write now.
     ///
     /// On a host with a CPU this is one write, on an ideal host all that fits.
     pub(super) fn next_write(&self, socket: usize, now: Instant) -> u64 {

@@ -58,7 +58,7 @@ impl Host {
         }
     }
 
-    /// Returns whether the card's queue is full, including packets the CPU is preparing.
+    /// Whether the card's queue is full, including packets the CPU is preparing.
     pub(super) fn is_card_full(&mut self, now: Instant) -> bool {
         let preparing = self.departures.len() as u64;
         match &mut self.link {
@@ -101,8 +101,8 @@ impl Host {
         }
     }
 
-    /// Returns the packet of a segment, with the next IP identifications of the connection. They
-    /// advance for every wire packet sent, whatever becomes of it.
+    /// Packet of a segment, with the next IP identifications of the connection. They advance for
+    /// every wire packet sent, whatever becomes of it.
     #[inline(always)]
     fn numbered(&mut self, number: usize, mut segment: Segment<Phantom>) -> Packet {
         let next = &mut self.sockets[number].ident;

@@ -23,7 +23,7 @@ impl World {
         self.schedule.set(element, self.short_flows.poll_timeout());
     }
 
-    /// Returns whether flows that begin during the simulation, or datagrams, keep it running.
+    /// Whether flows that begin during the simulation, or datagrams, keep it running.
     pub(super) fn awaits_others(&self) -> bool {
         let is_sending = |ends: &Ends| {
             let source = ends.places[0];
@@ -37,14 +37,13 @@ impl World {
             || (self.connections.is_empty() && self.has_datagrams_inside())
     }
 
-    /// Returns whether datagrams are in the network or at a host.
+    /// Whether datagrams are in the network or at a host.
     fn has_datagrams_inside(&self) -> bool {
         !self.datagrams.is_empty()
             && (self.hosts.iter().any(Host::is_working) || self.network.is_occupied())
     }
 
-    /// Returns flow and number of each datagram in the network or at a host. Receive buffers are
-    /// excluded.
+    /// Flow and number of each datagram in the network or at a host. Receive buffers are excluded.
     pub(super) fn datagrams_inside(&self) -> BTreeSet<(u32, u64)> {
         if self.datagrams.is_empty() {
             return BTreeSet::new();
@@ -83,8 +82,8 @@ impl World {
     }
 }
 
-/// Returns the results of a source of datagrams and its sink. `inside` has the flow and number of
-/// each datagram on the path.
+/// Results of a source of datagrams and its sink. `inside` has the flow and number of each datagram
+/// on the path.
 pub(super) fn outcome(
     ends: &Ends,
     hosts: &[Rc<Host>],

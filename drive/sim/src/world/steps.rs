@@ -7,17 +7,17 @@ use crate::host::Socket;
 use crate::packet::Packet;
 
 impl World {
-    /// Returns the number of connections, in the order of the flows of the plan.
+    /// Number of connections, in the order of the flows of the plan.
     pub fn flows(&self) -> usize {
         self.connections.len()
     }
 
-    /// Returns the socket of a connection at its sender (0) or receiver (1).
+    /// Socket of a connection at its sender (0) or receiver (1).
     pub fn end(&self, flow: usize, end: usize) -> &Socket {
         self.socket(self.connections[flow].places[end])
     }
 
-    /// Returns the links: forward, reverse, then further ones, as in the configuration.
+    /// Links: forward, reverse, then further ones, as in the configuration.
     pub fn links(&self) -> &[Hop<Packet>] {
         self.network.links()
     }

@@ -116,7 +116,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
     }
 }
 
-/// Returns the SMSS of the first flow.
+/// SMSS of the first flow.
 pub fn smss(outcome: &Outcome) -> u32 {
     let sender = outcome.flows[0].sender.connection();
     sender.expect("a connection that was opened").info().smss

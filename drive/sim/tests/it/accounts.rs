@@ -15,7 +15,7 @@ fn at(milliseconds: u64) -> Instant {
     Instant::ZERO + ms(milliseconds)
 }
 
-/// Returns times by mechanism, in milliseconds.
+/// Times by mechanism, in milliseconds.
 fn limits(of: &[(Limit, u64)]) -> ByLimit {
     let mut all = ByLimit::default();
     for (limit, spent) in of {
@@ -31,7 +31,7 @@ fn open(cwnd: u64) -> Window {
     }
 }
 
-/// Returns the account of a connection whose handshake took 10 ms.
+/// Account of a connection whose handshake took 10 ms.
 fn established() -> Account {
     let mut account = Account::new(at(0), Duration::ZERO);
     account.on_established(at(10), open(1000));

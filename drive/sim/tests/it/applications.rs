@@ -20,7 +20,7 @@ fn transfer(reader: Reader, supply: Option<Supply>) -> Outcome {
     run(world(there, back, vec![flow])).1
 }
 
-/// Returns the share of the time under `limit`.
+/// Share of the time under `limit`.
 fn share(outcome: &Outcome, limit: Limit) -> f64 {
     let sender = outcome.flows[0].sender.connection().unwrap();
     sender.limits(outcome.now)[limit.index()].as_secs_f64() / outcome.now.as_secs_f64()
@@ -76,7 +76,7 @@ fn a_supply_that_ends_leaves_the_rest_to_the_path() {
     );
 }
 
-/// Returns the seconds for 1 MB from a host of 2001 with costly copies.
+/// Seconds for 1 MB from a host of 2001 with costly copies.
 fn written_in_pieces(
     change: impl FnOnce(&mut Profile),
     buffer: u64,
