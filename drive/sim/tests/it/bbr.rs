@@ -13,7 +13,7 @@ fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
 }
 
-/// Returns a bottleneck with this RTT below it and this queue.
+/// A bottleneck with this RTT below it and this queue.
 fn bottleneck(rate: u64, rtt: f64, packets: u64) -> HopConfig {
     link("bottleneck", rate, seconds(rtt / 2.0), packets)
 }
@@ -37,7 +37,7 @@ fn samples(outcome: &Outcome) -> &[Sample] {
     outcome.flows[0].samples.as_slice()
 }
 
-/// Returns the bits per second of payload between two times.
+/// Bits per second of payload between two times.
 fn goodput(outcome: &Outcome, from: f64, to: f64) -> f64 {
     let samples = samples(outcome);
     let at = |s: f64| {

@@ -18,7 +18,7 @@ fn findings(failures: &[Failure]) -> Vec<(Task, &str)> {
     named.collect()
 }
 
-/// Returns the messages with which the swarm may report an injected bug.
+/// Messages with which the swarm may report an injected bug.
 fn reasons(bug: InjectedBug) -> &'static [&'static str] {
     match bug {
         InjectedBug::Swallow | InjectedBug::Repeat | InjectedBug::Corrupt => {

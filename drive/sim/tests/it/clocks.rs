@@ -55,7 +55,7 @@ impl Tap for BothEnds {
     }
 }
 
-/// Returns the clock of the receiver's capture relative to the sender's.
+/// Clock of the receiver's capture relative to the sender's.
 fn clocks(forward: HopConfig, profile: Profile) -> Clocks {
     let host = host(profile, 1500, "cubic", 8 * MB);
     let config = world(

@@ -29,7 +29,7 @@ fn errors(outcome: &Outcome) -> [u64; 2] {
     [&flow.sender, &flow.receiver].map(|end| end.socket().drops()[DropCause::Checksum].packets)
 }
 
-/// Returns an ideal host, and one whose card and CPU take time.
+/// An ideal host, and one whose card and CPU take time.
 fn hosts() -> [HostConfig; 2] {
     let ideal = host(Profile::MODERN, 1500, "cubic", 4_000_000);
     let busy = HostConfig {

@@ -12,7 +12,7 @@ use gigatcp_units::{Duration, Instant};
 /// IP bytes of a full packet.
 const MTU: u64 = 1500;
 
-/// Returns a host without delayed ACKs and offload, so that packets match the theory.
+/// A host without delayed ACKs and offload, so that packets match the theory.
 fn speaking(control: &str, ecn: EcnMode) -> HostConfig {
     let profile = Profile::MODERN.with(|profile| {
         profile.ecn.mode = ecn;
@@ -27,7 +27,7 @@ fn forever(name: &str, host: &HostConfig) -> FlowConfig {
     flow(name, host, Stop::After(Duration::from_secs(1000)))
 }
 
-/// Returns a link with this discipline.
+/// A link with this discipline.
 fn managed(rate: u64, delay: f64, name: &str, set: &[(&str, Value)]) -> HopConfig {
     let discipline = queue::find(name).expect("a discipline");
     let mut settings = Settings::new();
@@ -55,7 +55,7 @@ fn sampled(hop: HopConfig, flows: Vec<FlowConfig>, end: f64, step: f64) -> Outco
     run(config).1
 }
 
-/// Returns queue lengths of the link in packets, sorted.
+/// Queue lengths of the link in packets, sorted.
 ///
 /// They are read at equal steps of time from `begin` on.
 fn lengths(outcome: &Outcome, begin: f64, step: f64) -> Vec<u64> {
@@ -74,7 +74,7 @@ fn lengths(outcome: &Outcome, begin: f64, step: f64) -> Vec<u64> {
     lengths
 }
 
-/// Returns shortest and longest queue in packets of `n` synchronized flows.
+/// Shortest and longest queue in packets of `n` synchronized flows.
 ///
 /// Alizadeh et al. 2010, section 3.3: a link of `bdp` packets, each flow giving back half of
 /// `alpha` of its window.
@@ -84,12 +84,12 @@ fn sawtooth(n: f64, bdp: f64, k: f64, alpha: impl Fn(f64) -> f64) -> (f64, f64) 
     (longest - n * window * alpha(window) / 2.0, longest)
 }
 
-/// Returns the paper's alpha: the limit of a small gain g.
+/// Paper's alpha: the limit of a small gain g.
 fn published(window: f64) -> f64 {
     (2.0 / window).sqrt()
 }
 
-/// Returns alpha when the window is reduced, with g = 1/16.
+/// Alpha when the window is reduced, with g = 1/16.
 ///
 /// The marked round has just moved it by g towards 1. Its mean a solves a(a(1 - g) + g) = 2/window.
 fn with_gain(window: f64) -> f64 {
@@ -124,7 +124,7 @@ fn the_queue_of_dctcp_swings_around_k_as_published() {
     }
 }
 
-/// Returns segments per second and mean queueing delay in seconds per flow, from `begin` on.
+/// Segments per second and mean queueing delay in seconds per flow, from `begin` on.
 fn settled(outcome: &Outcome, begin: f64, base: f64) -> Vec<(f64, f64)> {
     let begin = Instant::ZERO + Duration::from_secs_f64(begin);
     let of_flow = |flow: &FlowOutcome| {

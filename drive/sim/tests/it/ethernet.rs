@@ -9,7 +9,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 /// Bytes that each flow sends.
 const OCTETS: u64 = 3_000_000;
 
-/// Returns a configuration of `flows` flows that start simultaneously on one Ethernet.
+/// A configuration of `flows` flows that start simultaneously on one Ethernet.
 fn world(flows: usize, seed: u64) -> WorldConfig {
     let host = common::host(Profile::MODERN, 1500, "cubic", 100_000);
     let flows = (0..flows).map(|number| {

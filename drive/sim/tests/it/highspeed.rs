@@ -19,7 +19,7 @@ fn highspeed_with_recovery_has_0_976_of_table_3_at_one_loss_in_10_000() {
     }
 }
 
-/// Returns the mean window in segments over 300 s.
+/// Mean window in segments over 300 s.
 fn mean_window(delayed_ack: bool) -> f64 {
     let delay = Duration::from_millis(50);
     let mut forward = link("forward", 10_000_000_000, delay, 1_000_000);

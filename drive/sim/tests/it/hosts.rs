@@ -11,7 +11,7 @@ fn modern() -> HostConfig {
     host(Profile::MODERN, 1500, "cubic", 4_000_000)
 }
 
-/// Returns a path of 100 Mbit/s and 10 ms in each direction.
+/// A path of 100 Mbit/s and 10 ms in each direction.
 fn path(flows: Vec<FlowConfig>) -> WorldConfig {
     let delay = Duration::from_millis(10);
     let reverse = link("reverse", 100_000_000, delay, 1000);

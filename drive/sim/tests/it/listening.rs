@@ -8,7 +8,6 @@ use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_units::{Bytes, Duration};
 
-/// Returns a server with this backlog.
 fn server(backlog: Option<u32>, cookies: SynCookies) -> HostConfig {
     let mut server = host(Profile::MODERN, 1500, "cubic", 100_000);
     server.tcp.transport_mut().profile.opening.syn_cookies = cookies;

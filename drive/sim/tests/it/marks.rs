@@ -17,7 +17,7 @@ fn speaking(ecn: EcnMode) -> HostConfig {
     host(profile, 1500, "reno", 4 * MB)
 }
 
-/// Returns a link of 100 Mbit/s with a queue of 1000 packets, marks above 170.
+/// A link of 100 Mbit/s with a queue of 1000 packets, marks above 170.
 ///
 /// At 20 ms the BDP is 167 packets.
 fn marking(release: Release) -> HopConfig {
@@ -37,7 +37,7 @@ fn transfer(host: &HostConfig, forward: HopConfig, reverse: HopConfig) -> Outcom
     outcome
 }
 
-/// Returns reductions, retransmissions and timeouts of the sender.
+/// Reductions, retransmissions and timeouts of the sender.
 fn troubles(flow: &FlowOutcome) -> (u64, u64, u64) {
     let counters = flow.sender.connection().unwrap().counters();
     (

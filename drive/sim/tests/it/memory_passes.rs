@@ -13,12 +13,12 @@ use gigatcp_sim::{HostConfig, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
 
-/// Returns the time per byte for this many microseconds per KB.
+/// Time per byte for this many microseconds per KB.
 fn per_kb(micros: u64) -> Picoseconds {
     Picoseconds::new(micros * 1_000_000 / 1024)
 }
 
-/// Returns costs: `copy` and `checksum` in us per KB, `fixed` in us per packet.
+/// Costs: `copy` and `checksum` in us per KB, `fixed` in us per packet.
 fn costs(copy: u64, checksum: u64, fixed: u64) -> CpuCosts {
     let fixed = Duration::from_micros(fixed);
     CpuCosts {
@@ -37,7 +37,7 @@ fn costs(copy: u64, checksum: u64, fixed: u64) -> CpuCosts {
 /// The first is the published 800; the second leaves the receiver at 67.5 % of the sender.
 const FIXED: [u64; 2] = [800, 323];
 
-/// Returns a host of 1988 on 10 Mbit/s, with segments of `mss` bytes.
+/// A host of 1988 on 10 Mbit/s, with segments of `mss` bytes.
 fn sun(mss: u16, buffer: u64, costs: CpuCosts) -> HostConfig {
     let mut sun = host(Profile::BSD_4_3_RENO, mss + 40, "reno", buffer);
     let profile = &mut sun.tcp.transport_mut().profile;
@@ -50,7 +50,7 @@ fn sun(mss: u16, buffer: u64, costs: CpuCosts) -> HostConfig {
     HostConfig { costs, ..sun }
 }
 
-/// Returns the KB/s of ten seconds, and the outcome.
+/// KB/s of ten seconds, and the outcome.
 fn rate(sender: HostConfig, receiver: HostConfig, write_size: u64) -> (f64, Outcome) {
     let mut flow = flow("one", &sender, Stop::After(Duration::from_secs(10)));
     flow.receiver = receiver;

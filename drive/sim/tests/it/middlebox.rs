@@ -41,7 +41,7 @@ fn through(middlebox: Middlebox) -> (Outcome, [Info; 2]) {
     (outcome, infos)
 }
 
-/// Returns the Mbit/s of the transfer, including its handshake.
+/// Mbit/s of the transfer, including its handshake.
 fn rate(outcome: &Outcome) -> f64 {
     let end = outcome.flows[0].finished_at.unwrap();
     BYTES as f64 * 8.0 / end.as_secs_f64() / 1e6

@@ -8,7 +8,7 @@ use gigatcp_sim::{Stop, World};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Instant, Probability};
 
-/// Returns the hop with an outage from 500 ms to 3 s.
+/// Hop with an outage from 500 ms to 3 s.
 fn with_outage(hop: HopConfig) -> HopConfig {
     HopConfig {
         loss: vec![LossModel::Bernoulli(Probability::try_new(1.0).unwrap())],

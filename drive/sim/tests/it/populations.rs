@@ -24,7 +24,7 @@ const APPLICATIONS: [&str; 9] = [
 struct Draw(Stream);
 
 impl Draw {
-    /// Returns a number below `n`.
+    /// A number below `n`.
     fn below(&mut self, n: u64) -> u64 {
         self.0.bits() % n
     }

@@ -6,7 +6,7 @@ use gigatcp_sim::{HostConfig, Outcome, Scheduling, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::Duration;
 
-/// Returns a host with protocol work of 40 us per packet.
+/// A host with protocol work of 40 us per packet.
 ///
 /// Copying takes 60 us per 1000 bytes. 10,000 packets/s saturate the CPU, 25,000 leave no time for
 /// the reader.
@@ -22,7 +22,7 @@ fn slow(scheduling: Scheduling) -> HostConfig {
     }
 }
 
-/// Returns the datagrams per second that the reader received, of those offered for 2 s.
+/// Datagrams per second that the reader received, of those offered for 2 s.
 fn delivered(scheduling: Scheduling, packets_per_second: u64) -> f64 {
     let outcome = offered(slow(scheduling), packets_per_second);
     outcome.datagrams[0].received.received as f64 / 2.0
@@ -148,7 +148,7 @@ fn two_processors_carry_what_the_slower_part_allows() {
     assert!((idle - 1.0 / 3.0).abs() < 0.03, "{shares:?}");
 }
 
-/// Returns a host with 20 us more per packet, in its interrupt.
+/// A host with 20 us more per packet, in its interrupt.
 fn interrupted(scheduling: Scheduling) -> HostConfig {
     let mut host = slow(scheduling);
     host.costs.per_packet_interrupt = Duration::from_micros(20);
@@ -266,7 +266,7 @@ fn user_and_system_are_told_apart() {
     }
 }
 
-/// Returns a sender's Mbit/s of payload, at 205 us per segment plus checksum costs.
+/// A sender's Mbit/s of payload, at 205 us per segment plus checksum costs.
 fn rate_of(segment: u16, checksum: Checksum) -> f64 {
     let mtu = segment + 52;
     let mut flow = flow(

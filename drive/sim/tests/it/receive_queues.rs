@@ -11,7 +11,7 @@ use gigatcp_tcp::{FourTuple, Profile};
 use gigatcp_units::Duration;
 use gigatcp_wire::IpVersion;
 
-/// Returns a server with CPUs of which the first have receive queues.
+/// A server with CPUs of which the first have receive queues.
 fn server(processors: u16, receive_queues: u16) -> HostConfig {
     HostConfig {
         costs: CpuCosts {
@@ -28,7 +28,7 @@ fn server(processors: u16, receive_queues: u16) -> HostConfig {
     }
 }
 
-/// Returns the first client port whose flow of this number falls into `queue`.
+/// First client port whose flow of this number falls into `queue`.
 fn port_for(flow: u32, queue: u16, queues: u16) -> u16 {
     let falls = |local_port: &u16| {
         let client = FourTuple {
@@ -63,7 +63,7 @@ fn flows(queues: &[u16], server: &HostConfig) -> Outcome {
     run(config).1
 }
 
-/// Returns the packets per second of each flow.
+/// Packets per second of each flow.
 fn rates(outcome: &Outcome) -> Vec<f64> {
     let flows = outcome.flows.iter();
     let rate = |bytes: f64, seconds: f64| bytes / 1448.0 / seconds;
@@ -79,7 +79,7 @@ fn assert_rates(outcome: &Outcome, expected: &[f64]) {
     assert!(rates.iter().zip(expected).all(is_near), "{rates:?}");
 }
 
-/// Returns the share of its time in which each CPU of the server worked. The shares add up.
+/// Share of its time in which each CPU of the server worked. The shares add up.
 fn busy(outcome: &Outcome) -> Vec<f64> {
     let all = outcome.now.as_secs_f64();
     let each = outcome.hosts[1].processor_shares(outcome.now);

@@ -39,7 +39,7 @@ struct Case {
     pause: Duration,
 }
 
-/// Returns the LAN of 2001: 256 buffers posted of 384, MTU 4470.
+/// LAN of 2001: 256 buffers posted of 384, MTU 4470.
 ///
 /// The window is 2 MiB.
 fn machines_of_2001() -> Case {
@@ -120,7 +120,7 @@ impl Tap for Watch {
 }
 
 impl Seen {
-    /// Returns the first burst of segments whose first transmission did not arrive.
+    /// First burst of segments whose first transmission did not arrive.
     ///
     /// It is the first sequence number of consecutive segments, and their number.
     fn first_burst(&self) -> Option<(u64, u64)> {
@@ -200,7 +200,7 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
     (outcome, seen)
 }
 
-/// Returns whether everything arrived.
+/// Whether everything arrived.
 fn heals(case: &Case) -> bool {
     const OCTETS: u64 = 8 << 20;
     let (outcome, _) = run(case, OCTETS);

@@ -13,7 +13,7 @@ fn speaking(control: &str) -> HostConfig {
     host(Profile::MODERN, 1500, control, 1_000_000_000)
 }
 
-/// Returns a flow that begins after `start` seconds and always has data.
+/// A flow that begins after `start` seconds and always has data.
 ///
 /// Its RTT is longer by `extra` seconds.
 fn forever(control: &str, start: f64, extra: f64) -> FlowConfig {
@@ -28,7 +28,7 @@ fn forever(control: &str, start: f64, extra: f64) -> FlowConfig {
     }
 }
 
-/// Returns a router with a buffer of `buffer` BDP, at least 10 packets.
+/// A router with a buffer of `buffer` BDP, at least 10 packets.
 fn router(name: &str, rate: f64, rtt: f64, buffer: f64) -> HopConfig {
     let discipline = queue::find(name).expect("a discipline");
     let packets = (buffer * rate * rtt / 8.0 / 1500.0) as u64;
@@ -56,7 +56,7 @@ fn sampled(hop: HopConfig, flows: Vec<FlowConfig>, end: f64, step: f64) -> Outco
     run(config).1
 }
 
-/// Returns the payload bytes per second that a flow delivered between two times.
+/// Payload bytes per second that a flow delivered between two times.
 fn rate_of(flow: &FlowOutcome, from: f64, to: f64) -> f64 {
     let at = |seconds: f64| Instant::ZERO + Duration::from_secs_f64(seconds);
     let samples = flow.samples.as_slice();
@@ -73,7 +73,7 @@ fn rate_of(flow: &FlowOutcome, from: f64, to: f64) -> f64 {
 /// Payload of full segments as a share of a link; a request takes 16 bytes.
 const PAYLOAD: f64 = (1448.0 - 16.0) / 1500.0;
 
-/// Returns backlogs of the link in packets at even steps from `from` on, sorted.
+/// Backlogs of the link in packets at even steps from `from` on, sorted.
 fn backlogs(outcome: &Outcome, from: f64) -> Vec<u64> {
     let from = Instant::ZERO + Duration::from_secs_f64(from);
     let samples = outcome.link_samples[0].as_slice();
@@ -235,7 +235,7 @@ fn dialog(depth: u32, alpha: f64, beta: f64) -> Outcome {
     run(config).1
 }
 
-/// Returns drops, longest queue, median late queue and utilization, per direction.
+/// Drops, longest queue, median late queue and utilization, per direction.
 ///
 /// Queues are in packets.
 fn both_ways(outcome: &Outcome) -> [(u64, u64, u64, f64); 2] {
@@ -350,7 +350,7 @@ fn quick_start(hops: [bool; 2], loss: Vec<u64>) -> Outcome {
     run(config).1
 }
 
-/// Returns the window in segments `rounds` RTTs after the SYN left.
+/// Window in segments `rounds` RTTs after the SYN left.
 fn window_after(outcome: &Outcome, rounds: f64) -> f64 {
     let at = Instant::ZERO + Duration::from_secs_f64(rounds * 0.200);
     let samples = outcome.flows[0].samples.as_slice();

@@ -72,7 +72,7 @@ fn a_fixed_amount_arrives_whole_and_the_connection_closes() {
     }
 }
 
-/// Returns the first interval at 95 % of the link's rate, and the receive buffer.
+/// First interval at 95 % of the link's rate, and the receive buffer.
 ///
 /// Intervals are RTTs. The buffer is the last one. The flow has 10 Gbit/s and 100 ms.
 fn round_trips_to_95_percent(buffer: Option<Bytes>, costs: CpuCosts) -> (usize, Bytes) {
@@ -144,7 +144,7 @@ fn autotuned_buffers_fill_a_path_at_any_mtu() {
     }
 }
 
-/// Returns the losses in two seconds at a queue of 70 packets.
+/// Losses in two seconds at a queue of 70 packets.
 ///
 /// The path holds 83 packets. The window fits into path and queue; `steal` applies to the sender's
 /// CPU.

@@ -71,7 +71,7 @@ pub struct Application {
 }
 
 impl Application {
-    /// Returns the application of end `number`; `totals` are the bytes that the two ends write.
+    /// Application of end `number`; `totals` are the bytes that the two ends write.
     ///
     /// Its urgent writes use a separate random stream, so that they change nothing else.
     pub fn new(draw: &mut Draw, seed: u64, number: usize, totals: [u64; 2]) -> Self {
@@ -123,22 +123,22 @@ impl Application {
         self.inline = inline;
     }
 
-    /// Returns the bytes read, including those out of band.
+    /// Bytes read, including those out of band.
     pub fn read_octets(&self) -> u64 {
         self.place + self.taken.len() as u64
     }
 
-    /// Returns whether a mark was set.
+    /// Whether a mark was set.
     pub fn has_marks(&self) -> bool {
         !self.stream.marks.is_empty()
     }
 
-    /// Returns the bytes it writes.
+    /// Bytes it writes.
     pub fn total(&self) -> u64 {
         self.stream.total
     }
 
-    /// Returns when it acts next.
+    /// When it acts next.
     pub fn next(&self, connection: &Connection<Bytes>) -> Instant {
         let mut next = self.abort_at;
         let may_write = connection.state() != State::Closed && !self.closed;
@@ -222,8 +222,8 @@ impl Application {
         }
     }
 
-    /// Returns the limit of the next read. An urgent byte that is next, out of band and not
-    /// requested, is skipped by a read.
+    /// Limit of the next read. An urgent byte that is next, out of band and not requested, is
+    /// skipped by a read.
     fn take_aside(&mut self, connection: &Connection<Bytes>, ahead: Option<u64>) -> Option<u64> {
         let place = self.place_before_mark(ahead?);
         let is_apart = !self.inline && !self.taken.contains(&place);
@@ -239,7 +239,7 @@ impl Application {
         }
     }
 
-    /// Returns the offset of the byte before a mark that is `ahead` bytes away.
+    /// Offset of the byte before a mark that is `ahead` bytes away.
     fn place_before_mark(&self, ahead: u64) -> u64 {
         self.read_octets() + ahead - 1
     }

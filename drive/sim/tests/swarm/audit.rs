@@ -77,7 +77,7 @@ impl End {
 }
 
 impl Audit {
-    /// Returns the audit of two ends that may disagree on the window scale.
+    /// Audit of two ends that may disagree on the window scale.
     pub fn new(windows_confused: bool, moving: bool) -> Self {
         Self {
             windows_confused,
@@ -137,18 +137,18 @@ impl Audit {
         }
     }
 
-    /// Returns the bytes of data that have reached end `at` without a gap.
+    /// Bytes of data that have reached end `at` without a gap.
     pub fn arrived_in_order(&self, at: usize) -> u64 {
         let fin = self.ends[1 - at].fin.unwrap_or(u64::MAX);
         self.ends[at].arrived.prefix().min(fin).saturating_sub(1)
     }
 
-    /// Returns the initial sequence number of an end, once it has sent a SYN.
+    /// Initial sequence number of an end, once it has sent a SYN.
     pub fn iss(&self, end: usize) -> Option<SeqNumber> {
         self.ends[end].iss
     }
 
-    /// Returns whether this is an answer of a listener that may give another one.
+    /// Whether this is an answer of a listener that may give another one.
     fn may_move<P: Payload>(&self, from: usize, segment: &Segment<P>) -> bool {
         self.moving && from == 1 && segment.flags.contains(Flags::SYN)
     }
@@ -340,7 +340,7 @@ impl Audit {
     }
 }
 
-/// Returns the window of `segment`, which `offerer` sent to `learner`, in bytes.
+/// Window of `segment`, which `offerer` sent to `learner`, in bytes.
 fn window<P: Payload>(learner: &End, offerer: &End, segment: &Segment<P>) -> u64 {
     let field = u64::from(segment.wnd.0);
     if segment.flags.contains(Flags::SYN) {
@@ -352,7 +352,7 @@ fn window<P: Payload>(learner: &End, offerer: &End, segment: &Segment<P>) -> u64
     }
 }
 
-/// Returns the offset of `seq` nearest to `reference`; zero for earlier numbers.
+/// Offset of `seq` nearest to `reference`; zero for earlier numbers.
 fn near(initial: SeqNumber, reference: u64, seq: SeqNumber) -> u64 {
     let distance = seq.distance_from(initial + reference as u32);
     reference.saturating_add_signed(i64::from(distance))
@@ -382,12 +382,12 @@ impl Coverage {
         self.ranges.insert(from, to);
     }
 
-    /// Returns the end of the range that begins at zero.
+    /// End of the range that begins at zero.
     pub fn prefix(&self) -> u64 {
         self.ranges.get(&0).copied().unwrap_or(0)
     }
 
-    /// Returns whether `from..to` is covered.
+    /// Whether `from..to` is covered.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         let around = self.ranges.range(..=from).next_back();
         around.is_some_and(|(_, end)| *end >= to)

@@ -57,7 +57,7 @@ impl Damage {
         octets[self.place] ^= 1 << self.bit;
     }
 
-    /// Returns whether a checksum covers the bit.
+    /// Whether a checksum covers the bit.
     ///
     /// IPv6 has no header checksum, and the pseudo-header contains only addresses, length and next
     /// header (RFC 8200 section 8.1).
@@ -68,7 +68,7 @@ impl Damage {
     }
 }
 
-/// Returns the addresses of the packets from end `from`.
+/// Addresses of the packets from end `from`.
 pub fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
     match ip {
         IpVersion::V4 => {
@@ -90,7 +90,7 @@ pub fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
 }
 
 impl Direction {
-    /// Returns a random direction from end `from`.
+    /// A random direction from end `from`.
     pub fn new(seed: u64, from: usize) -> Self {
         let mut draw = Draw::new(seed, ["way 0", "way 1"][from]);
         let endpoints = endpoints(hosts::ip(seed), from);
@@ -152,23 +152,23 @@ impl Direction {
         Ok(())
     }
 
-    /// Returns whether everything that enters comes out intact.
+    /// Whether everything that enters comes out intact.
     pub fn is_reliable(&self) -> bool {
         self.loss == 0 && self.damage == 0
     }
 
-    /// Returns whether corruption may set the ECN field.
+    /// Whether corruption may set the ECN field.
     pub fn harms_ecn(&self) -> bool {
         self.damage > 0 && self.ip() == IpVersion::V6
     }
 
-    /// Returns when the next packet reaches the far end.
+    /// When the next packet reaches the far end.
     pub fn next(&self) -> Instant {
         let first = self.under_way.first_key_value();
         first.map_or(Instant::FAR_FUTURE, |((at, _), _)| *at)
     }
 
-    /// Returns whether nothing is in transit.
+    /// Whether nothing is in transit.
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -239,7 +239,7 @@ impl Direction {
         self.under_way.insert((at, self.number), cargo);
     }
 
-    /// Returns the next segment that has reached the far end intact by `now`.
+    /// Next segment that has reached the far end intact by `now`.
     pub fn deliver(&mut self, now: Instant) -> Result<Option<Segment<Bytes>>, String> {
         while self.next() <= now {
             let Some((_, cargo)) = self.under_way.pop_first() else {

@@ -14,7 +14,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Draw(u64);
 
 impl Draw {
-    /// Returns the stream of that name for `seed`.
+    /// Stream of that name for `seed`.
     pub fn new(seed: u64, stream: &str) -> Self {
         let mut draw = Self(seed);
         let mut state = draw.next();
@@ -25,7 +25,7 @@ impl Draw {
         Self(state)
     }
 
-    /// Returns 64 random bits.
+    /// 64 random bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,14 +33,14 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// Returns a number from `low` to `high`, both included.
+    /// A number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         assert!(low <= high, "nothing between {low} and {high}");
         let span = u128::from(high - low) + 1;
         low + ((u128::from(self.next()) * span) >> 64) as u64
     }
 
-    /// Returns a number from `low` to `high` with a uniform order of magnitude.
+    /// A number from `low` to `high` with a uniform order of magnitude.
     ///
     /// The base of the magnitude is two.
     pub fn magnitude(&mut self, low: u64, high: u64) -> u64 {
@@ -56,7 +56,7 @@ impl Draw {
         self.between(floor.min(ceiling), ceiling)
     }
 
-    /// Returns zero in one of ten draws, else a number up to `most`, mostly large.
+    /// Zero in one of ten draws, else a number up to `most`, mostly large.
     pub fn amount(&mut self, most: u64) -> u64 {
         match self.between(0, 9) {
             0 => 0,
@@ -65,17 +65,17 @@ impl Draw {
         }
     }
 
-    /// Returns a time in nanoseconds, as [`Draw::magnitude`].
+    /// A time in nanoseconds, as [`Draw::magnitude`].
     pub fn span(&mut self, low: Duration, high: Duration) -> Duration {
         Duration::from_nanos(self.magnitude(low.as_nanos(), high.as_nanos()))
     }
 
-    /// Returns true with a probability of `percent`.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.between(1, 100) <= percent
     }
 
-    /// Returns one of several values.
+    /// One of several values.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.between(0, from.len() as u64 - 1) as usize]
     }

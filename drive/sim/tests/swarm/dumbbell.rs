@@ -71,7 +71,7 @@ pub fn run_world(config: &WorldConfig, bug: Option<InjectedBug>) -> Result<u64, 
     Ok(outcome.event_hash)
 }
 
-/// Returns the configuration for a seed.
+/// Configuration for a seed.
 pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "dumbbell");
     let forward = hops(draw, "forward");
@@ -143,7 +143,7 @@ fn make_chains_cost(draw: &mut Draw, world: &mut WorldConfig) {
     }
 }
 
-/// Returns an Ethernet that all hosts send on, if their packets fit.
+/// An Ethernet that all hosts send on, if their packets fit.
 ///
 /// With it come the times the cards of senders and receivers need after a collision.
 fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<(SharedMediumConfig, [Duration; 2])> {
@@ -226,7 +226,7 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
     }
 }
 
-/// Returns a middlebox that clears and clamps options.
+/// A middlebox that clears and clamps options.
 ///
 /// It may be on the path of the SYN-ACK only, so it leaves Window Scale and Timestamps: without
 /// them there, the ends would not agree.
@@ -240,7 +240,7 @@ fn middlebox(draw: &mut Draw) -> Middlebox {
     }
 }
 
-/// Returns a policer, rarely.
+/// A policer, rarely.
 fn policer(draw: &mut Draw) -> Option<Policer> {
     draw.chance(8).then(|| Policer {
         rate: Rate::from_bps(draw.magnitude(1_000_000, 2_000_000_000)),
@@ -275,7 +275,7 @@ fn losses(draw: &mut Draw) -> Vec<LossModel> {
     }
 }
 
-/// Returns a probability of up to `most` percent, usually far less.
+/// A probability of up to `most` percent, usually far less.
 fn percent(draw: &mut Draw, most: u64) -> Probability {
     let millionths = draw.magnitude(10, most * 10_000);
     Probability::try_new(millionths as f64 / 1e6).unwrap_or(Probability::NEVER)
@@ -324,7 +324,7 @@ pub fn flow(
     }
 }
 
-/// Returns an amount, or sometimes the time in which the flow's share carries it.
+/// An amount, or sometimes the time in which the flow's share carries it.
 ///
 /// The share is that of the slowest hop.
 fn stop(draw: &mut Draw, octets: u64, share: Option<Rate>) -> Stop {

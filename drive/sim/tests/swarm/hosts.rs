@@ -28,12 +28,12 @@ const CHANGED: u64 = 12;
 /// Retransmissions before a connection is aborted: enough that no path here appears dead.
 const PATIENT: u64 = 15;
 
-/// Returns the version of IP for a seed.
+/// Version of IP for a seed.
 pub fn ip(seed: u64) -> IpVersion {
     Draw::new(seed, "ip").pick(&[IpVersion::V4, IpVersion::V6])
 }
 
-/// Returns the bytes for TCP's data and options in packets of `mtu` bytes.
+/// Bytes for TCP's data and options in packets of `mtu` bytes.
 ///
 /// No link with IPv6 has an MTU below 1280.
 pub fn mss(ip: IpVersion, mtu: u16) -> u16 {
@@ -41,7 +41,7 @@ pub fn mss(ip: IpVersion, mtu: u16) -> u16 {
     (mtu - headers(ip)) as u16
 }
 
-/// Returns a random engine configuration.
+/// A random engine configuration.
 pub fn config(draw: &mut Draw, ip: IpVersion) -> ConnectionConfig {
     let mss = mss(ip, draw.pick(&MTUS));
     ConnectionConfig {
@@ -64,7 +64,7 @@ pub fn config(draw: &mut Draw, ip: IpVersion) -> ConnectionConfig {
     }
 }
 
-/// Returns a random slow-start variant.
+/// A random slow-start variant.
 fn slow_start(draw: &mut Draw) -> SlowStart {
     let max_ssthresh = draw.magnitude(2, 200) as u32;
     draw.pick(&[
@@ -77,7 +77,7 @@ fn slow_start(draw: &mut Draw) -> SlowStart {
     ])
 }
 
-/// Returns a random profile with random settings.
+/// A random profile with random settings.
 fn profile(draw: &mut Draw) -> Profile {
     let mut profile = draw.pick(Profile::ALL);
     // The audit assumes this smallest MSS that an engine accepts.
@@ -132,7 +132,7 @@ pub fn speak_ecn(seed: u64, config: &mut ConnectionConfig, always: bool) {
     config.transport_mut().profile.ecn.ecn_doubts = draw.chance(80) || always;
 }
 
-/// Returns values to try for a setting, in order.
+/// Values to try for a setting, in order.
 ///
 /// A setting that is not listed gets any kind of value it accepts.
 fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
@@ -212,13 +212,13 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
     ]
 }
 
-/// Returns one of the registered controls.
+/// One of the registered controls.
 fn control(draw: &mut Draw) -> &'static congestion::Entry {
     let number = draw.between(0, congestion::REGISTRY.len() as u64 - 1);
     &congestion::REGISTRY[number as usize]
 }
 
-/// Returns an ISS; half of them wrap within the first `octets`.
+/// An ISS; half of them wrap within the first `octets`.
 fn near_wrap(draw: &mut Draw, octets: u64) -> u32 {
     let random = draw.next() as u32;
     if draw.chance(50) {
@@ -228,7 +228,7 @@ fn near_wrap(draw: &mut Draw, octets: u64) -> u32 {
     }
 }
 
-/// Returns a buffer from a single byte over a few segments to a large one.
+/// A buffer from a single byte over a few segments to a large one.
 fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
     let mss = u64::from(mss);
     Bytes::new(match draw.between(0, 9) {
@@ -247,7 +247,7 @@ pub fn raise_mss(config: &mut ConnectionConfig, least: u16) {
     }
 }
 
-/// Returns the maximum bytes that the send buffer holds: a route may grant more than was requested.
+/// Maximum bytes that the send buffer holds: a route may grant more than was requested.
 pub fn granted_send_buffer(sender: &ConnectionConfig) -> u64 {
     let profile = &sender.transport.profile;
     let requested = profile.send_buffer_for(sender.transport.send_buffer);
@@ -263,7 +263,7 @@ pub fn granted_send_buffer(sender: &ConnectionConfig) -> u64 {
     }
 }
 
-/// Returns the maximum bytes of a transfer that ends within reasonable time.
+/// Maximum bytes of a transfer that ends within reasonable time.
 ///
 /// They are bounded in segments and in windows.
 pub fn most_octets(sender: &ConnectionConfig, receiver: &ConnectionConfig, segments: u64) -> u64 {

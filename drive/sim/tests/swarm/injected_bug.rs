@@ -110,7 +110,7 @@ impl InjectedBug {
         Self::LostOctet,
     ];
 
-    /// Returns the name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Swallow => "swallow",
@@ -144,13 +144,13 @@ impl InjectedBug {
         }
     }
 
-    /// Returns the bug of that name.
+    /// Bug of that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|bug| bug.name() == name)
     }
 }
 
-/// Returns the congestion control to run: the one drawn, or that of the injected bug.
+/// Congestion control to run: the one drawn, or that of the injected bug.
 pub fn control(
     bug: Option<InjectedBug>,
     drawn: &Arc<dyn ControllerFactory>,
@@ -264,7 +264,7 @@ impl Controller for Stalled {
     }
 }
 
-/// Returns the limit times of an engine as the injected bug shows them.
+/// Limit times of an engine as the injected bug shows them.
 pub fn limit_times(bug: Option<InjectedBug>, times: &[Duration]) -> Duration {
     let skipped = match bug {
         Some(InjectedBug::LimitClock) => times.iter().position(|time| !time.is_zero()),

@@ -70,7 +70,7 @@ pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
         .filter(|_| !overtakes);
 }
 
-/// Returns slots with 2500 packets a second and more.
+/// Slots with 2500 packets a second and more.
 fn slot(draw: &mut Draw) -> Slot {
     let delay = draw.span(Duration::from_nanos(1), Duration::from_millis(20));
     Slot {
@@ -84,13 +84,13 @@ fn slot(draw: &mut Draw) -> Slot {
     }
 }
 
-/// Returns a rate scaled by `thousandths`.
+/// A rate scaled by `thousandths`.
 fn times(rate: Rate, thousandths: u64) -> Rate {
     let bps = u128::from(rate.as_bps()) * u128::from(thousandths) / 1000;
     Rate::from_bps((bps as u64).max(500_000))
 }
 
-/// Returns a link of some Mbit/s with irregular opportunities.
+/// A link of some Mbit/s with irregular opportunities.
 fn trace(draw: &mut Draw) -> Trace {
     let mut at = 0;
     let lines: Vec<String> = (0..draw.between(5, 400))
@@ -102,7 +102,7 @@ fn trace(draw: &mut Draw) -> Trace {
     Trace::parse(&lines.join("\n")).expect("ascending and not at zero")
 }
 
-/// Returns any discipline, sometimes with non-default settings.
+/// Any discipline, sometimes with non-default settings.
 fn queue(draw: &mut Draw, rate: Rate) -> QueueConfig {
     let entry = discipline(draw);
     let mut settings = Settings::new();
@@ -126,7 +126,7 @@ fn queue(draw: &mut Draw, rate: Rate) -> QueueConfig {
     queue
 }
 
-/// Returns two classes that borrow from a third, which has nine tenths of the rate.
+/// Two classes that borrow from a third, which has nine tenths of the rate.
 fn classes(entry: &Entry, rate: Rate) -> Vec<Settings> {
     if entry.class_parameters.is_empty() {
         return Vec::new();
@@ -153,8 +153,8 @@ fn classes(entry: &Entry, rate: Rate) -> Vec<Settings> {
     ]
 }
 
-/// Returns any discipline. CAKE and HTB, which came later, take a tenth of the draws each without one
-/// of their own: the others make the worlds that they made before.
+/// Any discipline. CAKE and HTB, which came later, take a tenth of the draws each without one of
+/// their own: the others make the worlds that they made before.
 fn discipline(draw: &mut Draw) -> &'static Entry {
     const LATER: [&str; 2] = ["cake", "htb"];
     let later = LATER.get((draw.clone().next() % 10) as usize);
@@ -164,7 +164,7 @@ fn discipline(draw: &mut Draw) -> &'static Entry {
     later.and_then(|name| find(name)).unwrap_or(drawn)
 }
 
-/// Returns half to twice the default, or the other one of two values.
+/// Half to twice the default, or the other one of two values.
 fn near_default(draw: &mut Draw, parameter: &Parameter) -> Option<Value> {
     let factor = draw.between(50, 200);
     let scaled = |number: u64| number.saturating_mul(factor) / 100;

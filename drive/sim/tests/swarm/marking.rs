@@ -49,7 +49,7 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// Returns the middleboxes for a seed.
+    /// Middleboxes for a seed.
     pub fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed, "marking");
         let percent = draw.pick(&[1, 10, 50]);
@@ -77,14 +77,14 @@ impl Marking {
         }
     }
 
-    /// Returns whether every ECT packet of end `from` arrives with CE.
+    /// Whether every ECT packet of end `from` arrives with CE.
     ///
     /// The answers of the other end arrive unchanged.
     pub fn marks_all(&self, from: usize) -> bool {
         self.field == Field::AllMarked && self.touches[from] && self.header == Header::Kept
     }
 
-    /// Returns whether a sender that trusts marks stays at its minimum window indefinitely.
+    /// Whether a sender that trusts marks stays at its minimum window indefinitely.
     ///
     /// It then sends a segment per timeout (RFC 3168 section 6.1.2).
     pub fn starves(&self) -> bool {
@@ -98,7 +98,7 @@ impl Marking {
         self.touches = [true, true];
     }
 
-    /// Returns whether nothing on the path sets CE on segments of end `from`.
+    /// Whether nothing on the path sets CE on segments of end `from`.
     ///
     /// The answers of the other end arrive unchanged.
     pub fn is_quiet(&self, from: usize) -> bool {
@@ -107,7 +107,7 @@ impl Marking {
         self.header == Header::Kept && !is_marked
     }
 
-    /// Returns the segment that results from a segment of end `from`.
+    /// Segment that results from a segment of end `from`.
     pub fn pass(&mut self, from: usize, mut segment: Segment<Bytes>) -> Segment<Bytes> {
         if !self.touches[from] {
             return segment;

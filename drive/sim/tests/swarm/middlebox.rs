@@ -51,7 +51,7 @@ pub struct Middlebox {
 }
 
 impl Middlebox {
-    /// Returns the middlebox for a seed.
+    /// Middlebox for a seed.
     pub fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed, "middlebox");
         let syns = draw.pick(&[Syns::First, Syns::Answer, Syns::Both]);
@@ -74,17 +74,17 @@ impl Middlebox {
         Self { habit, draw }
     }
 
-    /// Returns whether the ends may interpret windows differently.
+    /// Whether the ends may interpret windows differently.
     pub fn confuses_windows(&self) -> bool {
         self.habit == Habit::StripScale(Syns::Answer)
     }
 
-    /// Returns whether segments with the code of keys may be left a single octet of data.
+    /// Whether segments with the code of keys may be left a single octet of data.
     pub fn leaves_no_room_for_keys(&self) -> bool {
         matches!(self.habit, Habit::ClampMss(most) if most < SIGNED_MSS)
     }
 
-    /// Returns whether it removes timestamps from segments of any kind.
+    /// Whether it removes timestamps from segments of any kind.
     pub fn strips_stamps(&self) -> bool {
         matches!(
             self.habit,
@@ -92,12 +92,12 @@ impl Middlebox {
         )
     }
 
-    /// Returns whether urgent marks may not arrive.
+    /// Whether urgent marks may not arrive.
     pub fn clears_urgent(&self) -> bool {
         matches!(self.habit, Habit::ClearUrgent { .. })
     }
 
-    /// Returns the segment that results from `segment`.
+    /// Segment that results from `segment`.
     pub fn pass(&mut self, mut segment: Segment<Bytes>) -> Segment<Bytes> {
         let is_syn = segment.flags.contains(Flags::SYN);
         let is_answer = segment.flags.contains(Flags::ACK);

@@ -9,7 +9,7 @@ use gigatcp_units::{Duration, Instant};
 
 use super::InjectedBug;
 
-/// Returns routes of flows with the injected bug: one direction lacks its last link.
+/// Routes of flows with the injected bug: one direction lacks its last link.
 pub fn routes(bug: Option<InjectedBug>, mut config: WorldConfig) -> WorldConfig {
     let vias = config.flows.iter_mut().filter_map(|flow| flow.via.as_mut());
     for via in vias.filter(|_| bug == Some(InjectedBug::Detour)) {
@@ -63,7 +63,7 @@ impl Discipline for Overlong {
     }
 }
 
-/// Returns an application with the injected bug.
+/// An application with the injected bug.
 pub fn application(bug: Option<InjectedBug>, mut config: AppConfig) -> AppConfig {
     if bug == Some(InjectedBug::LostOctet) && config.entry.name == REQUESTS {
         config.entry = Box::leak(Box::new(gigatcp_app::Entry {
