@@ -83,7 +83,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the finding without the state.
+    /// Finding without the state.
     pub fn finding(&self) -> &str {
         self.what.lines().next().unwrap_or_default()
     }
@@ -149,7 +149,7 @@ pub fn check_seeds(
         .collect()
 }
 
-/// Returns the finding in the runs of one simulation, if any.
+/// Finding in the runs of one simulation, if any.
 pub fn judge(verdicts: &[Verdict]) -> Option<String> {
     for verdict in verdicts {
         if let Err(what) = verdict {
@@ -160,12 +160,12 @@ pub fn judge(verdicts: &[Verdict]) -> Option<String> {
     (!same).then(|| format!("the same seed gave different events: {verdicts:x?}"))
 }
 
-/// Returns entries for `threads` threads to record their current simulation.
+/// Entries for `threads` threads to record their current simulation.
 pub fn places(threads: usize) -> Vec<Mutex<Option<(Task, Instant)>>> {
     (0..threads).map(|_| Mutex::new(None)).collect()
 }
 
-/// Returns the simulation that has been running for longer than `patience`, if any.
+/// Simulation that has been running for longer than `patience`, if any.
 pub fn stuck(running: &[Mutex<Option<(Task, Instant)>>], patience: Duration) -> Option<Task> {
     running.iter().find_map(|place| {
         let (task, since) = (*place.lock().ok()?)?;

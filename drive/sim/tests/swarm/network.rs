@@ -21,7 +21,7 @@ use super::{dumbbell, hosts, links};
 /// Number of links that may do more than queue and delay.
 const IMPAIRED: usize = 3;
 
-/// Returns the configuration for a seed.
+/// Configuration for a seed.
 pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "network");
     let nodes = draw.between(2, 12) as usize;
@@ -92,7 +92,7 @@ pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     }
 }
 
-/// Returns pairs of neighbors: a tree, and some more.
+/// Pairs of neighbors: a tree, and some more.
 fn neighbors(draw: &mut Draw, nodes: usize) -> Vec<(usize, usize)> {
     let mut pairs: Vec<(usize, usize)> = (1..nodes)
         .map(|node| (draw.between(0, node as u64 - 1) as usize, node))
@@ -111,7 +111,7 @@ fn name(from: usize, to: usize) -> String {
     format!("{from}>{to}")
 }
 
-/// Returns a link that queues and delays.
+/// A link that queues and delays.
 fn link(draw: &mut Draw, name: String, nodes: u64) -> HopConfig {
     let hop = dumbbell::hop(draw, name);
     let delay = hop.one_way_delay.as_nanos() * 3 / nodes.max(3);
@@ -128,7 +128,7 @@ fn link(draw: &mut Draw, name: String, nodes: u64) -> HopConfig {
     }
 }
 
-/// Returns paths from one node to another and back, perhaps over other nodes.
+/// Paths from one node to another and back, perhaps over other nodes.
 fn via(draw: &mut Draw, pairs: &[(usize, usize)], nodes: usize) -> Via {
     let from = draw.between(0, nodes as u64 - 1) as usize;
     let to = (from + draw.between(1, nodes as u64 - 1) as usize) % nodes;

@@ -21,7 +21,7 @@ pub struct PacketCorruptor {
 }
 
 impl PacketCorruptor {
-    /// Returns a middlebox with that bug; without one it changes nothing.
+    /// A middlebox with that bug; without one it changes nothing.
     pub fn new(bug: Option<InjectedBug>) -> Self {
         Self {
             bug,
@@ -30,7 +30,7 @@ impl PacketCorruptor {
         }
     }
 
-    /// Returns the segments that result from a segment sent by end `from`.
+    /// Segments that result from a segment sent by end `from`.
     pub fn pass(&mut self, from: usize, segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
         let Some(bug) = self.bug else {
             return vec![segment];
@@ -127,7 +127,7 @@ fn widen(mut segment: Segment<Bytes>) -> Segment<Bytes> {
     segment
 }
 
-/// Returns the same bytes with the last one changed.
+/// Same bytes with the last one changed.
 fn changed(octets: &[u8]) -> Bytes {
     let mut harmed = BytesMut::from(octets);
     if let Some(last) = harmed.last_mut() {

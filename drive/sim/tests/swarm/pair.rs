@@ -263,7 +263,7 @@ impl Pair {
         })
     }
 
-    /// Returns whether both ends are in CLOSED, everything is read and nothing is in flight.
+    /// Whether both ends are in CLOSED, everything is read and nothing is in flight.
     fn is_over(&self) -> bool {
         let closed = |end: &End| {
             end.connection.as_ref().is_some_and(|connection| {
@@ -284,7 +284,7 @@ impl Pair {
             .min(passive_end)
     }
 
-    /// Returns whether the connection may end before all data is delivered.
+    /// Whether the connection may end before all data is delivered.
     fn is_loose(&self) -> bool {
         self.aborts || self.altered || self.passive_end.may_refuse()
     }
@@ -314,7 +314,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Returns the keys for both ends; none if that is the injected bug.
+    /// Keys for both ends; none if that is the injected bug.
     fn keys(&self) -> Option<Signing> {
         let told = self.bug != Some(InjectedBug::Unverified);
         self.signing.clone().filter(|_| told)
@@ -552,7 +552,7 @@ impl Pair {
 }
 
 impl End {
-    /// Returns when it acts next, packets aside.
+    /// When it acts next, packets aside.
     fn next(&self, bug: Option<InjectedBug>) -> Instant {
         let Some(connection) = &self.connection else {
             return self.open_at;
@@ -561,7 +561,7 @@ impl End {
         engine.min(self.application.next(connection))
     }
 
-    /// Returns when the engine's timer is due.
+    /// When the engine's timer is due.
     fn appointment(&self, bug: Option<InjectedBug>) -> Instant {
         let Some(connection) = &self.connection else {
             return Instant::FAR_FUTURE;
@@ -604,7 +604,7 @@ impl End {
     }
 }
 
-/// Returns the bytes an end writes.
+/// Bytes an end writes.
 fn total(
     draw: &mut Draw,
     sender: &ConnectionConfig,
@@ -636,7 +636,7 @@ impl Strange {
         Self { draw, percent }
     }
 
-    /// Returns a forged segment for end `at`, sometimes.
+    /// A forged segment for end `at`, sometimes.
     ///
     /// Only while that is synchronized: before, a SYN is accepted from any address.
     fn segment(

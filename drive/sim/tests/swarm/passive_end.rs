@@ -57,7 +57,7 @@ struct Flood {
 }
 
 impl PassiveEnd {
-    /// Returns the passive end for `seed`, whose connections use `config`.
+    /// Passive end for `seed`, whose connections use `config`.
     ///
     /// `plain` omits the listener.
     pub fn new(
@@ -150,17 +150,17 @@ impl PassiveEnd {
         }
     }
 
-    /// Returns whether there is a listener.
+    /// Whether there is a listener.
     pub fn has_listener(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Returns whether it may answer by a cookie.
+    /// Whether it may answer by a cookie.
     pub fn may_bake(&self) -> bool {
         self.server.as_ref().is_some_and(|server| server.cookies) && self.keys.is_none()
     }
 
-    /// Returns the smallest MSS a client should have.
+    /// Smallest MSS a client should have.
     pub fn least_mss(&self) -> u16 {
         let is_v6 = self.tuple.local_address().is_ipv6();
         if self.may_bake() {
@@ -170,7 +170,7 @@ impl PassiveEnd {
         }
     }
 
-    /// Returns whether the connection may legitimately be refused.
+    /// Whether the connection may legitimately be refused.
     ///
     /// Its half-open state was dropped, or a cookie expired while no ACK arrived.
     pub fn may_refuse(&self) -> bool {
@@ -180,7 +180,7 @@ impl PassiveEnd {
         })
     }
 
-    /// Returns the Fast Open state of a client for this server.
+    /// Fast Open state of a client for this server.
     ///
     /// It has none, or knows that cookies are granted, or has a cookie: valid, outdated or invalid.
     pub fn offer(&mut self, mss: u16) -> Option<FastOpenOffer> {
@@ -202,7 +202,7 @@ impl PassiveEnd {
         Some(FastOpenOffer { cookie, mss })
     }
 
-    /// Returns when it acts next.
+    /// When it acts next.
     pub fn next(&self, accepted: bool) -> Instant {
         let Some(server) = &self.server else {
             return Instant::FAR_FUTURE;
@@ -284,7 +284,7 @@ impl PassiveEnd {
         Ok(())
     }
 
-    /// Returns the next segment to the client; those to other clients are lost.
+    /// Next segment to the client; those to other clients are lost.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<Bytes>> {
         let server = self.server.as_mut()?;
         while let Some((endpoints, segment)) = server.listener.poll_transmit(now) {
@@ -295,7 +295,7 @@ impl PassiveEnd {
         None
     }
 
-    /// Returns the connection, once the application accepts it.
+    /// Connection, once the application accepts it.
     pub fn accept(&mut self, now: Instant) -> Result<Option<Box<Connection<Bytes>>>, String> {
         let Some(server) = &mut self.server else {
             return Ok(None);
@@ -323,7 +323,7 @@ impl PassiveEnd {
     }
 }
 
-/// Returns a segment of a client that never answers, to the address at `endpoints`.
+/// A segment of a client that never answers, to the address at `endpoints`.
 fn stranger(draw: &mut Draw, endpoints: Endpoints) -> (Endpoints, Segment<Bytes>) {
     let number = draw.next();
     let src = match endpoints {

@@ -163,7 +163,7 @@ impl Restart {
         Ok(())
     }
 
-    /// Returns whether the restart and a whole connection after it are over.
+    /// Whether the restart and a whole connection after it are over.
     fn is_over(&self) -> bool {
         let totals = [self.ends[1].total, self.ends[0].total];
         self.restart_at == Instant::FAR_FUTURE
@@ -373,13 +373,13 @@ impl Restart {
         }
     }
 
-    /// Returns the start of the contents that end `at` reads, if known.
+    /// Start of the contents that end `at` reads, if known.
     fn peer_contents(&self, at: usize) -> Option<u64> {
         let irs = self.ends[at].irs?;
         self.incarnations.get(&(1 - at, irs.as_u32())).copied()
     }
 
-    /// Returns whether the peer of end `at` is an incarnation that is gone.
+    /// Whether the peer of end `at` is an incarnation that is gone.
     fn is_orphan(&self, at: usize) -> bool {
         let met = self.peer_contents(at);
         let Some(irs) = self.ends[at].irs else {

@@ -17,12 +17,12 @@ pub struct SenderBug {
 }
 
 impl SenderBug {
-    /// Returns an output with that bug. Without one of these it changes nothing.
+    /// An output with that bug. Without one of these it changes nothing.
     pub fn new(bug: Option<InjectedBug>) -> Self {
         Self { bug, chances: 0 }
     }
 
-    /// Returns the segment that end `from` sends instead of `segment`. End 0 has the bug.
+    /// Segment that end `from` sends instead of `segment`. End 0 has the bug.
     pub fn pass(&mut self, from: usize, mut segment: Segment<Bytes>) -> Segment<Bytes> {
         let Some(bug) = self.bug else {
             return segment;
@@ -60,7 +60,6 @@ impl SenderBug {
     }
 }
 
-/// Returns whether the bug could show in this segment.
 fn could_show(bug: InjectedBug, segment: &Segment<Bytes>) -> bool {
     match bug {
         InjectedBug::SkippedSequence => true,

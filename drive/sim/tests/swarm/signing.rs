@@ -32,7 +32,7 @@ pub enum Integrity {
 }
 
 impl Signing {
-    /// Returns the keys for a seed, if it has any.
+    /// Keys for a seed, if it has any.
     ///
     /// It always has if the injected bug is one of keys.
     pub fn new(seed: u64, bug: Option<InjectedBug>) -> Option<Self> {
@@ -51,12 +51,12 @@ impl Signing {
         })
     }
 
-    /// Returns the keys for an engine.
+    /// Keys for an engine.
     pub fn keys(&self) -> &Keys<Bytes> {
         &self.keys
     }
 
-    /// Returns the state of `arrived`, sent as `sent`. The ECN field belongs to IP.
+    /// State of `arrived`, sent as `sent`. The ECN field belongs to IP.
     pub fn judge(&self, sent: &Segment<Bytes>, arrived: &Segment<Bytes>) -> Integrity {
         let same_options = sent.options == arrived.options;
         let bare = |segment: &Segment<Bytes>| Segment {

@@ -31,7 +31,7 @@ use super::{dumbbell, hosts, network};
 /// Maximum of segments in the larger direction: applications need many RTTs.
 const SEGMENTS: u64 = 300;
 
-/// Returns whether the network of a seed runs applications.
+/// Whether the network of a seed runs applications.
 pub fn is_drawn(seed: u64) -> bool {
     Draw::new(seed, "applications").chance(50)
 }
@@ -62,7 +62,7 @@ pub fn run(seed: u64, bug: Option<InjectedBug>) -> Result<u64, String> {
     Ok(outcome.event_hash)
 }
 
-/// Returns the configuration for a seed.
+/// Configuration for a seed.
 pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "traffic");
     let ip = hosts::ip(seed);
@@ -91,7 +91,7 @@ pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     world
 }
 
-/// Returns the bytes that a flow may carry in each direction.
+/// Bytes that a flow may carry in each direction.
 fn budget(flow: &FlowConfig) -> u64 {
     let [sender, receiver] = [&flow.sender.tcp, &flow.receiver.tcp];
     let there = hosts::most_octets(sender, receiver, SEGMENTS);
@@ -103,7 +103,7 @@ fn budget(flow: &FlowConfig) -> u64 {
     planned.min(there).min(back).max(2)
 }
 
-/// Returns any application that carries about `budget` bytes in each direction.
+/// Any application that carries about `budget` bytes in each direction.
 fn application(draw: &mut Draw, budget: u64) -> String {
     let count = draw.between(1, 12.min(budget));
     let each = budget / count;
@@ -135,7 +135,7 @@ fn application(draw: &mut Draw, budget: u64) -> String {
     text
 }
 
-/// Returns flows like this one that begin at random.
+/// Flows like this one that begin at random.
 fn arrivals(draw: &mut Draw, flow: FlowConfig, budget: u64) -> FlowConfig {
     let (every, count) = (draw.magnitude(1, 500), draw.between(1, 12));
     let size = draw.magnitude(1, budget / 8 + 1);
@@ -148,7 +148,7 @@ fn arrivals(draw: &mut Draw, flow: FlowConfig, budget: u64) -> FlowConfig {
     }
 }
 
-/// Returns datagrams on the route of this flow.
+/// Datagrams on the route of this flow.
 fn datagrams(draw: &mut Draw, flow: FlowConfig) -> FlowConfig {
     let (rate, size) = (draw.magnitude(50, 1000), draw.magnitude(1, 1400));
     let (burst, span) = (draw.between(1, 20), draw.magnitude(1, 2000));
