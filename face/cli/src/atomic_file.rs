@@ -214,7 +214,7 @@ fn folder(place: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// Returns the error for a file that could not be written.
+/// Error for a file that could not be written.
 pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
     let failure = Failure::io(&format!("write {}", place.display()), error);
     let failure = if place.exists() && !place.is_file() {

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     in_virtual_time()
 }
 
-/// Returns the reason why a path cannot be emulated, or `None` if it can.
+/// Reason why a path cannot be emulated, or `None` if it can.
 fn why_not_live() -> Result<Option<String>, Failure> {
     if !cfg!(target_os = "linux") {
         return Ok(Some("they are Linux's".to_owned()));

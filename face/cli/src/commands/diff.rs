@@ -115,7 +115,7 @@ fn flows(record: &RunRecord) -> Vec<(String, &FlowRecord)> {
     flows
 }
 
-/// Returns the flows of both results, and the names that only one result has.
+/// Flows of both results, and the names that only one result has.
 fn pairs<'a>(first: &'a RunRecord, second: &'a RunRecord) -> (Vec<Pair<'a>>, Vec<String>) {
     let mut others = flows(second);
     let mut pairs = Vec::new();

@@ -412,8 +412,8 @@ fn question(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Questio
     }
 }
 
-/// Returns the RTT and its source. It is as given, measured by a test, remembered by the kernel for
-/// the peer, or assumed.
+/// RTT and its source. It is as given, measured by a test, remembered by the kernel for the peer,
+/// or assumed.
 fn rtt(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Known<Duration> {
     const ASSUMED: Duration = Duration::from_millis(80);
     let remembered = facts.peer.as_ref().and_then(|peer| peer.rtt_us);
@@ -429,7 +429,7 @@ fn rtt(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Known<Durati
     Known { value, source }
 }
 
-/// Returns the rate: as given, the speed of the link, or assumed.
+/// Rate: as given, the speed of the link, or assumed.
 fn rate(arguments: &Arguments, facts: &HostFacts) -> Known<Rate> {
     const ASSUMED: Rate = Rate::from_bps(10_000_000_000);
     let speed = facts.interface.as_ref().and_then(|card| card.speed_mbit);
@@ -444,7 +444,7 @@ fn rate(arguments: &Arguments, facts: &HostFacts) -> Known<Rate> {
     Known { value, source }
 }
 
-/// Returns the payload of a segment with timestamps at the smallest known MTU.
+/// Payload of a segment with timestamps at the smallest known MTU.
 fn mss(facts: &HostFacts) -> Bytes {
     const ETHERNET: u64 = 1500;
     let route = facts.route.as_ref();

@@ -155,7 +155,7 @@ fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
 }
 
 impl Capture {
-    /// Returns the input for its graphs.
+    /// Input for its graphs.
     fn survey(&self) -> Survey<'_> {
         let counts = &self.counts;
         let seen = counts.table.connections().zip(&counts.first_packets);
@@ -193,7 +193,7 @@ pub(super) fn read(
     })
 }
 
-/// Returns the named source, held in memory if it is read several times.
+/// Named source, held in memory if it is read several times.
 pub(super) fn source(file: &Path, is_read_again: bool) -> Result<Source, Failure> {
     let source = Source::named(file);
     if is_read_again {

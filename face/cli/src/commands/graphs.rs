@@ -149,7 +149,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Returns the connections to draw, the largest first.
+    /// Connections to draw, the largest first.
     fn drawn(&self, survey: &Survey<'_>) -> Result<Vec<usize>, Failure> {
         let count = survey.connections.len();
         if self.connection.is_empty() {
@@ -166,8 +166,7 @@ impl Outputs {
         self.named(count)
     }
 
-    /// Returns the requested ones of `count` connections, in the order given. Empty if none is
-    /// given.
+    /// Requested ones of `count` connections, in the order given. Empty if none is given.
     pub(super) fn named(&self, count: usize) -> Result<Vec<usize>, Failure> {
         let mut named = Vec::new();
         for number in &self.connection {
@@ -308,7 +307,7 @@ fn write_csv(
     finish(csv.finish().map_err(|error| refused(file, &error))?, file)
 }
 
-/// Returns the graphs of the drawn connections, in their order.
+/// Graphs of the drawn connections, in their order.
 fn watch(
     source: &Source,
     first: &Survey<'_>,

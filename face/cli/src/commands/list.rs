@@ -178,7 +178,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Returns one of the lists as JSON.
+/// One of the lists as JSON.
 fn lists(what: What) -> Lists {
     let mut lists = Lists::default();
     match what {
@@ -193,7 +193,7 @@ fn lists(what: What) -> Lists {
     lists
 }
 
-/// Returns a line for each, or one or all in full.
+/// A line for each, or one or all in full.
 fn text(arguments: &Arguments) -> Result<String, Failure> {
     let (name, is_full) = (arguments.name.as_deref(), arguments.verbose);
     match arguments.what {

@@ -25,7 +25,7 @@ pub(crate) fn restart_in_user_namespace() -> Result<Option<u8>, Failure> {
     Ok(status.map(exit_status))
 }
 
-/// Returns the error for namespaces that cannot be created.
+/// Error for namespaces that cannot be created.
 pub(crate) fn setup_failure(error: &SetupError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was run");
     match error.hint() {
@@ -34,7 +34,7 @@ pub(crate) fn setup_failure(error: &SetupError) -> Failure {
     }
 }
 
-/// Returns the exit status that shells give such an end.
+/// Exit status that shells give such an end.
 pub(crate) fn exit_status(status: ExitStatus) -> u8 {
     let code = status
         .code()

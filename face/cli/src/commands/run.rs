@@ -133,7 +133,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the arguments for one run of a plan with changes.
+    /// Arguments for one run of a plan with changes.
     pub(crate) fn of_cell(
         plan: PathBuf,
         (series, overrides): (Vec<String>, Vec<String>),
@@ -287,7 +287,7 @@ fn is_cut(record: &RunRecord) -> bool {
     further.any(|further| further.ended_by == "interrupt")
 }
 
-/// Returns the job: the plan, its series and the number of runs.
+/// Job: the plan, its series and the number of runs.
 fn job(arguments: &Arguments, mut plan: Plan) -> Result<Job, Failure> {
     let repeat = arguments.repeat.or(plan.repeat).unwrap_or(1);
     if arguments.on == On::Virtual && repeat == 1 && !arguments.json {
@@ -341,7 +341,7 @@ fn published(place: &Place) -> Result<Option<Published>, Failure> {
     })
 }
 
-/// Returns the requested series, each once and in the plan's order.
+/// Requested series, each once and in the plan's order.
 pub(crate) fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
     let known: Vec<&str> = plan
         .series
@@ -506,7 +506,7 @@ fn failed(error: &RunError) -> Failure {
     }
 }
 
-/// Returns the error for an internal fault of the simulator.
+/// Error for an internal fault of the simulator.
 fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
     let mut replay = format!("gigatcp run {}", quoted(&arguments.plan.to_string_lossy()));
     for change in &arguments.overrides {

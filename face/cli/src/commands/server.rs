@@ -161,7 +161,7 @@ pub(crate) struct Arguments {
     use_pkcs1_padding: bool,
 }
 
-/// Returns the check of names and passwords, if requested.
+/// Check of names and passwords, if requested.
 fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
     let key = arguments.rsa_private_key_path.as_ref();
     let Some((key, users)) = key.zip(arguments.authorized_users_path.as_ref()) else {
@@ -181,7 +181,7 @@ fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
     checks.map(Some).map_err(Failure::new)
 }
 
-/// Returns the settings for nuttcp clients.
+/// Settings for nuttcp clients.
 fn nuttcp(arguments: &Arguments) -> Option<NuttcpConfig> {
     let port = arguments.nuttcp_port;
     (port != Some(0)).then(|| NuttcpConfig {
@@ -446,7 +446,7 @@ fn show(notice: &ServerNotice<'_>, lines: &Mutex<Lines>) {
     }
 }
 
-/// Returns the client and the rate of a test of transactions.
+/// Client and the rate of a test of transactions.
 fn answered(served: &ServedTransactions) -> String {
     let seconds = served.measured.as_secs_f64();
     format!(
@@ -458,7 +458,7 @@ fn answered(served: &ServedTransactions) -> String {
     )
 }
 
-/// Returns the client and the rates of a test.
+/// Client and the rates of a test.
 fn summary(outcome: &Measured) -> String {
     let mut parts = vec![format!(
         "{} {}, {:.1} s",

@@ -199,7 +199,7 @@ fn too_many(sweep: &Sweep, count: u64) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the arguments as a plan's `[sweep]`.
+/// Arguments as a plan's `[sweep]`.
 fn section(arguments: &Arguments) -> Result<Section, Failure> {
     let mut section = Section {
         over: arguments.over.clone(),
@@ -226,7 +226,6 @@ fn section(arguments: &Arguments) -> Result<Section, Failure> {
     Ok(section)
 }
 
-/// Returns the column of that name.
 pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
     let names: Vec<&str> = metrics().map(|column| column.name).collect();
     find_metric(name).ok_or_else(|| {
@@ -237,7 +236,7 @@ pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
     })
 }
 
-/// Returns version and fingerprint of this program: results of other builds are not reused.
+/// Version and fingerprint of this program: results of other builds are not reused.
 pub(crate) fn version() -> Result<String, Failure> {
     let hash = std::env::current_exe()
         .and_then(File::open)
@@ -246,7 +245,7 @@ pub(crate) fn version() -> Result<String, Failure> {
     Ok(format!("{}-{hash:016x}", env!("CARGO_PKG_VERSION")))
 }
 
-/// Returns the fingerprint of a file, read one megabyte at a time.
+/// Fingerprint of a file, read one megabyte at a time.
 fn hash(mut file: File) -> io::Result<u64> {
     let (mut chunk, mut hash) = (Vec::new(), 0x7072_6f67);
     while (&mut file).take(1 << 20).read_to_end(&mut chunk)? > 0 {
@@ -267,7 +266,7 @@ fn refused(refused: QuestionError) -> Failure {
     Failure::Plan(Box::new(refused.diagnostics("sweep")))
 }
 
-/// Returns the message about a sweep that cannot be opened.
+/// Message about a sweep that cannot be opened.
 pub(crate) fn unreadable(error: StoredQuestionError) -> Failure {
     match error {
         StoredQuestionError::Plan(findings) => Failure::Plan(findings),
@@ -398,7 +397,7 @@ fn paint(progress: &Progress, began: Instant, is_over: &AtomicBool) {
     }
 }
 
-/// Returns the directory of the newest sweep of a plan.
+/// Directory of the newest sweep of a plan.
 pub(crate) fn newest(base: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(base).ok()?;
     let questions = entries.filter_map(|entry| {

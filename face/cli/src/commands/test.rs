@@ -406,7 +406,6 @@ fn store(
     Ok(())
 }
 
-/// Prints the result.
 fn print(
     arguments: &Arguments,
     measured: &Measured,

@@ -145,7 +145,7 @@ impl PlanView {
         }
     }
 
-    /// Returns a line per series, then paths and hosts: the first, or in full all.
+    /// A line per series, then paths and hosts: the first, or in full all.
     pub(super) fn text(&self, is_full: bool) -> String {
         let title = if self.title == self.name {
             String::new()

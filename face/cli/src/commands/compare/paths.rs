@@ -145,7 +145,6 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The keys as words of a shell.
 fn shell_words(keys: &[&str]) -> String {
     let words = keys.iter().map(|key| match key.split_once('=') {
         Some((key, value)) if value.contains(' ') => format!("{key}={}", quoted(value)),

@@ -9,7 +9,7 @@ use super::test::Test;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.doctor/3";
 
-/// Returns the report and its path as JSON.
+/// Report and its path as JSON.
 pub(super) fn document(
     facts: &HostFacts,
     question: &Question,

@@ -36,7 +36,6 @@ pub(super) fn claim_machine() -> Result<File, Failure> {
     Err(Failure::new("settings are changed on Linux only"))
 }
 
-/// Opens a file.
 pub(super) fn open(place: &Path) -> io::Result<File> {
     File::open(place)
 }

@@ -31,7 +31,6 @@ pub(super) fn read(file: &Path) -> Result<HostFacts, Failure> {
     Ok(facts)
 }
 
-/// Writes facts to a file.
 pub(super) fn write(file: &Path, facts: &HostFacts) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(facts)
         .map_err(|error| Failure::fault(format!("facts cannot be stored: {error}")))?;

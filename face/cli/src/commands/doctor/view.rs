@@ -11,7 +11,7 @@ use super::{Question, Source};
 /// Column at which the text of a labeled line begins.
 const LABEL: usize = 12;
 
-/// Returns the whole report.
+/// Whole report.
 pub(super) fn text(
     facts: &HostFacts,
     question: &Question,
@@ -52,7 +52,7 @@ pub(super) fn text(
     lines.join("\n")
 }
 
-/// Returns the answer: the costliest finding that always limits, or that there is none.
+/// Answer: the costliest finding that always limits, or that there is none.
 fn answer(question: &Question, report: &Report) -> String {
     let path = &question.path;
     let Some(advice) = report.advice(path) else {
@@ -83,7 +83,6 @@ fn answer(question: &Question, report: &Report) -> String {
     text
 }
 
-/// One finding in full.
 fn full(found: &CostedFinding, question: &Question) -> String {
     let finding = &found.finding;
     let when = match finding.direction {
@@ -136,13 +135,13 @@ fn labeled(label: &str, words: &str) -> String {
     format!("  {label:<width$}{}", text.trim_start())
 }
 
-/// Returns a labeled command on one line, so that it can be copied.
+/// A labeled command on one line, so that it can be copied.
 fn unbroken(label: &str, command: &str) -> String {
     let width = LABEL - 2;
     format!("  {label:<width$}{command}\n")
 }
 
-/// Returns the line above the table: the path and the host.
+/// Line above the table: the path and the host.
 fn heading(facts: &HostFacts, question: &Question) -> String {
     let path = &question.path;
     let source = |source: Source, option: &str| match source {
@@ -179,8 +178,7 @@ fn heading(facts: &HostFacts, question: &Question) -> String {
     wrap(words.trim_end_matches("; "), 0)
 }
 
-/// Returns a line per finding. A second line has the condition of those that limit in some cases
-/// only.
+/// A line per finding. A second line has the condition of those that limit in some cases only.
 fn table(report: &Report) -> String {
     if report.findings.is_empty() {
         return String::new();

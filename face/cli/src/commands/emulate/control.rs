@@ -180,7 +180,7 @@ pub(super) fn describe(changed: &Changed) -> String {
 }
 
 impl EmulatedPath {
-    /// Returns the differences between this path and `after`, for the emulator.
+    /// Differences between this path and `after`, for the emulator.
     fn changes_to(&self, after: &Self) -> Result<Vec<HopChange>, Failure> {
         let names = |hops: &[HopConfig]| -> Vec<String> {
             hops.iter().map(|hop| hop.name.clone()).collect()

@@ -86,7 +86,6 @@ impl Jobs {
         Ok(Serving::Silent)
     }
 
-    /// Starts the command.
     pub(crate) fn start(
         &self,
         emulator: &Emulator,
@@ -113,7 +112,6 @@ impl Jobs {
     }
 }
 
-/// The command that gives a shell this text.
 pub(crate) fn shell(text: &str) -> Command {
     let mut command = Command::new(SHELL);
     command.args(["-c", text]);

@@ -16,7 +16,7 @@ pub(super) fn clean() -> Result<Outcome, Failure> {
     Err(Failure::new("there are no network namespaces on this system").hint("run it on Linux"))
 }
 
-/// Returns the error that no path can be running.
+/// Error that no path can be running.
 pub(super) fn send_request(_name: Option<&str>, _request: &Request) -> Result<Outcome, Failure> {
     Err(Failure::new("there are no network namespaces on this system").hint("run it on Linux"))
 }

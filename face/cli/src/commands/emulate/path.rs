@@ -70,7 +70,7 @@ enum Said {
 }
 
 impl Source {
-    /// Returns the description in the arguments. Only the file of a plan is read.
+    /// Description in the arguments. Only the file of a plan is read.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, Failure> {
         let (plan, settings) = arguments.plan()?;
         let said = match plan {
@@ -131,7 +131,6 @@ impl Source {
         found(&series.scenario, self.seed.unwrap_or(plan.seed))
     }
 
-    /// Finds the path.
     #[cfg(target_os = "linux")]
     pub(crate) fn find(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(false)?;
@@ -165,7 +164,7 @@ impl Source {
         }
     }
 
-    /// Returns this description with the values of a request replacing earlier ones.
+    /// This description with the values of a request replacing earlier ones.
     #[cfg(target_os = "linux")]
     pub(super) fn changed(&self, request: &Request) -> Result<Self, Failure> {
         let mut changed = self.clone();
@@ -201,8 +200,7 @@ impl Source {
     }
 }
 
-/// Returns the series whose path is used. Names it on stderr if it was not requested and the choice
-/// matters.
+/// Series whose path is used. Names it on stderr if it was not requested and the choice matters.
 fn series<'a>(plan: &'a Plan, wanted: Option<&str>, is_quiet: bool) -> Result<&'a Series, Failure> {
     let names: Vec<&str> = plan
         .series

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Extension of a socket's file name.
 const ENDING: &str = "sock";
 
-/// Returns the user's ID outside the user namespace, inside which it is 0.
+/// User's ID outside the user namespace, inside which it is 0.
 fn user() -> u32 {
     let inside = fs::metadata("/proc/self").map_or(0, |about| about.uid());
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
@@ -68,12 +68,12 @@ fn make_folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns the place of a file of this user, in the directory of the sockets.
+/// Place of a file of this user, in the directory of the sockets.
 pub(super) fn make_file(name: &str, extension: &str) -> io::Result<PathBuf> {
     Ok(make_folder()?.join(format!("{name}.{extension}")))
 }
 
-/// Returns the files of this user with an extension; none if others can write to the directory.
+/// Files of this user with an extension; none if others can write to the directory.
 pub(super) fn files(extension: &str) -> Vec<PathBuf> {
     let folder = make_folder()
         .ok()
@@ -137,7 +137,7 @@ pub(super) fn listen(name: &str) -> Result<Listening, Failure> {
     Ok(Listening { listener, place })
 }
 
-/// Returns the names of the running paths, with a connection to each.
+/// Names of the running paths, with a connection to each.
 fn running() -> Vec<(String, UnixStream)> {
     let entries = fs::read_dir(folder()).into_iter().flatten().flatten();
     let mut running: Vec<(String, UnixStream)> = entries
@@ -163,7 +163,7 @@ fn running() -> Vec<(String, UnixStream)> {
     running
 }
 
-/// Returns the path of that name; without a name, the only one.
+/// Path of that name; without a name, the only one.
 pub(super) fn find(name: Option<&str>) -> Result<(String, UnixStream), Failure> {
     let mut running = running();
     let names: Vec<String> = running.iter().map(|(name, _)| name.clone()).collect();

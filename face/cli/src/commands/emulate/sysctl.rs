@@ -14,8 +14,8 @@ pub(crate) fn read(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
     typed.iter().map(setting).collect()
 }
 
-/// Returns the hint for an unknown setting `name`. It suggests the known one with the same last
-/// part (`tcp_ecn`), or the nearest.
+/// Hint for an unknown setting `name`. It suggests the known one with the same last part
+/// (`tcp_ecn`), or the nearest.
 pub(super) fn hint(name: &str, known: &[String]) -> String {
     let form = "settings are those that `sysctl -a` shows below `net`, as in `--sysctl \
                 net.ipv4.tcp_ecn=1`";

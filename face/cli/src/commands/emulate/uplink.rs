@@ -186,8 +186,8 @@ pub(super) fn undo_orphans() -> u64 {
     undone
 }
 
-/// Returns the commands that undo an uplink, if it is in the network namespace that runs them, and
-/// remove the file of the commands.
+/// Commands that undo an uplink, if it is in the network namespace that runs them, and remove the
+/// file of the commands.
 fn undo_script(names: &Names, place: &Path) -> io::Result<String> {
     let Names {
         interface,

@@ -19,8 +19,8 @@ const WAYS: [&str; 2] = ["client -> server", "server -> client"];
 /// The schema of the JSON.
 const SCHEMA: &str = "gigatcp.emulate/2";
 
-/// Returns a progress line with rates since `before`. It shows both directions if `columns`
-/// suffice, otherwise one at a time.
+/// A progress line with rates since `before`. It shows both directions if `columns` suffice,
+/// otherwise one at a time.
 pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
     let ways = now
@@ -89,7 +89,7 @@ pub(super) struct MachineDrops {
     pub untaken: Option<u64>,
 }
 
-/// Returns the summary printed at the end.
+/// Summary printed at the end.
 pub(super) fn summary(
     snapshot: &Snapshot,
     machine: [MachineDrops; 2],
@@ -167,8 +167,8 @@ fn counts(hop: &HopCounters) -> Vec<(String, u64)> {
 /// Columns that are shown even if all their counts are zero.
 const ALWAYS: [&str; 4] = ["in", "out", "queue full", "loss"];
 
-/// Returns a line for each hop, under headings. Columns of zeros are left out, because a table of
-/// all counters would not fit a terminal.
+/// A line for each hop, under headings. Columns of zeros are left out, because a table of all
+/// counters would not fit a terminal.
 fn table(hops: &[(String, Vec<(String, u64)>)]) -> String {
     let Some((_, headings)) = hops.first() else {
         return String::new();
@@ -209,7 +209,7 @@ fn carried(way: &Direction) -> String {
     text
 }
 
-/// Returns findings that the path did not cause but that affect results.
+/// Findings that the path did not cause but that affect results.
 fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     if snapshot.stalls > 0 {
@@ -259,7 +259,7 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     notes
 }
 
-/// Returns `count` packets and the verb, including packets inside super-segments.
+/// `count` packets and the verb, including packets inside super-segments.
 fn were(count: u64) -> String {
     if count == 1 {
         "1 packet or super-segment was".into()
@@ -326,7 +326,7 @@ struct Hop {
     queueing_delay_p99_ns: Option<u64>,
 }
 
-/// Returns the JSON document of what `snapshot` counted.
+/// JSON document of what `snapshot` counted.
 pub(super) fn record(
     snapshot: &Snapshot,
     machine: [MachineDrops; 2],

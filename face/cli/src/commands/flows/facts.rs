@@ -43,7 +43,7 @@ pub(in crate::commands) enum Value {
 }
 
 impl Value {
-    /// Returns the value as text.
+    /// Value as text.
     pub(in crate::commands) fn text(self) -> String {
         let known = match self {
             Self::Number(number) => number.map(|number| number.to_string()),
@@ -121,7 +121,7 @@ fn kinds(connection: &Connection, side: Side) -> Vec<Fact> {
     }
 }
 
-/// Returns all facts about what a side sent.
+/// All facts about what a side sent.
 pub(in crate::commands) fn of(whose: Whose<'_>) -> Vec<Fact> {
     let Whose {
         connection,
@@ -168,7 +168,7 @@ fn amounts(connection: &Connection, side: Side) -> Vec<Fact> {
     }
 }
 
-/// Returns facts about the content of packets, for the detailed view.
+/// Facts about the content of packets, for the detailed view.
 fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     let direction = whose.connection.direction(whose.side);
     let mean = direction.bytes().checked_div(direction.data_packets());
@@ -183,7 +183,7 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     }
 }
 
-/// Returns counts of packets by purpose, and of truncated ones.
+/// Counts of packets by purpose, and of truncated ones.
 fn purposes(detail: &Detail) -> Vec<Fact> {
     facts! {
         Number "ack_packets" "packets with ACK" Some(detail.ack_packets);
@@ -201,7 +201,7 @@ fn purposes(detail: &Detail) -> Vec<Fact> {
     }
 }
 
-/// Returns facts about connection setup: the handshake and the first data.
+/// Facts about connection setup: the handshake and the first data.
 fn opening(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     facts! {
         Number "initial_window_packets" "initial window, packets"
@@ -213,7 +213,7 @@ fn opening(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     }
 }
 
-/// Returns facts about the ACKs received for the data sent.
+/// Facts about the ACKs received for the data sent.
 fn acknowledgments(detail: &Detail) -> Vec<Fact> {
     let full = detail.full_round_trips();
     let last = detail.last_round_trips();
@@ -236,7 +236,7 @@ fn acknowledgments(detail: &Detail) -> Vec<Fact> {
     }
 }
 
-/// Returns times from a segment to its retransmission.
+/// Times from a segment to its retransmission.
 fn repeats(detail: &Detail) -> Vec<Fact> {
     let intervals: Spread = detail.repeat_intervals();
     facts! {
@@ -265,7 +265,7 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
     }
 }
 
-/// Returns the full segment size and its reason.
+/// Full segment size and its reason.
 fn segments(context: Option<CaptureContext>) -> Vec<Fact> {
     let size = context.map(|about| about.segments);
     facts! {
@@ -277,7 +277,7 @@ fn segments(context: Option<CaptureContext>) -> Vec<Fact> {
     }
 }
 
-/// Returns tcptrace's throughput: unique bytes divided by the connection's duration.
+/// Tcptrace's throughput: unique bytes divided by the connection's duration.
 fn throughput(connection: &Connection, side: Side) -> Vec<Fact> {
     let time = connection.elapsed().as_secs_f64();
     let octets = connection.direction(side).unique_bytes();

@@ -21,7 +21,7 @@ use crate::output::counted;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.flows/2";
 
-/// Returns a line for each of the `most` largest connections, and one about the capture.
+/// A line for each of the `most` largest connections, and one about the capture.
 pub(super) fn lines(capture: &Capture, most: usize) -> String {
     let columns = [
         Right, Left, Left, Right, Right, Right, Right, Right, Right, Left,
@@ -105,7 +105,7 @@ fn connection_line(index: usize, connection: &Connection) -> Vec<String> {
     ]
 }
 
-/// Returns how the connection ended, as far as the capture shows.
+/// How the connection ended, as far as the capture shows.
 fn end(connection: &Connection) -> &'static str {
     let client = connection.direction(Side::Client);
     let server = connection.direction(Side::Server);
@@ -139,17 +139,17 @@ fn whose<'a>(
     }
 }
 
-/// Returns the capture context of the direction that a side sent.
+/// Capture context of the direction that a side sent.
 fn context_of(capture: &Capture, index: usize, side: Side) -> Option<CaptureContext> {
     capture.outlines.of(&capture.counts.table, index, side)
 }
 
-/// Returns the capture point of a connection relative to the side that sent more data.
+/// Capture point of a connection relative to the side that sent more data.
 fn capture_point(capture: &Capture, index: usize, sender: Side) -> CapturePoint {
     context_of(capture, index, sender).map_or(CapturePoint::Unknown, |about| about.view)
 }
 
-/// Returns all facts about one connection.
+/// All facts about one connection.
 pub(super) fn long(capture: &Capture, index: usize) -> String {
     let Some(connection) = capture.counts.table.connection(index) else {
         return String::new();

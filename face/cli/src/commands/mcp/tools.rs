@@ -70,7 +70,6 @@ pub(super) const TOOLS: [Tool; 5] = [
     },
 ];
 
-/// The tool of this name.
 pub(super) fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }

@@ -176,8 +176,8 @@ impl RunStore {
     }
 }
 
-/// Returns rate and primary cause of a run. The rate is the sum of both directions, the cause that
-/// of the first.
+/// Rate and primary cause of a run. The rate is the sum of both directions, the cause that of the
+/// first.
 fn result(found: &Measured, is_steady: bool) -> (f64, Option<&'static str>) {
     let explanations = tester::explain(found);
     let mut rate = 0.0;
@@ -234,7 +234,7 @@ fn text(campaign: &Campaign<'_>) -> String {
     text
 }
 
-/// Returns primary causes with their number of runs, most frequent first.
+/// Primary causes with their number of runs, most frequent first.
 fn causes(runs: &[(f64, Option<&'static str>)]) -> Option<String> {
     let known = runs.iter().filter_map(|(_, cause)| *cause);
     let mut causes = by_key(known.map(|cause| (cause, ())));
