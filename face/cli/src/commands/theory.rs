@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Returns every combination.
+/// Every combination.
 fn paths(arguments: &Arguments) -> Vec<Path> {
     let growth = if arguments.delayed_ack {
         Growth::DELAYED_ACK

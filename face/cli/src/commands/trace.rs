@@ -159,7 +159,7 @@ fn hops(text: &mut String, trace: &Trace) {
     }
 }
 
-/// Returns all addresses that answered for a hop, with RTTs.
+/// All addresses that answered for a hop, with RTTs.
 fn answers(hop: &Hop) -> String {
     let mut names: Vec<IpAddr> = hop.answers.iter().map(|(from, _)| *from).collect();
     names.sort_unstable();

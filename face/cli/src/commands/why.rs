@@ -432,7 +432,7 @@ impl Request<'_> {
         listed.failed().and(printed)
     }
 
-    /// Returns the options for reading captures. Captures that are joined are held completely.
+    /// Options for reading captures. Captures that are joined are held completely.
     fn options(self) -> Options<'static> {
         Options {
             threads: self.arguments.threads,
@@ -441,7 +441,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the connections that both captures contain.
+    /// Connections that both captures contain.
     fn join(self, both: [&AnsweredCapture; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
         let captures = both.map(|loaded| &loaded.capture);
         let mut chosen = captures[0].connections().largest_first();
@@ -579,7 +579,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     resolved(one).is_some() && resolved(one) == resolved(other)
 }
 
-/// Returns the named captures, with stored runs replaced by their captures, and the stored runs.
+/// Named captures, with stored runs replaced by their captures, and the stored runs.
 fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure> {
     let (mut files, mut runs) = (Vec::new(), Vec::new());
     for path in named {
@@ -636,7 +636,7 @@ fn with_named(mut report: Report, outputs: &Outputs) -> Result<Report, Failure> 
 /// Text shown with an interval whose cause is unknown.
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
-/// Returns a headline with the achieved rate before it.
+/// A headline with the achieved rate before it.
 fn with_rate(rate: Rate, sentence: &str) -> String {
     if rate == Rate::ZERO || sentence.is_empty() {
         return sentence.to_owned();
@@ -644,14 +644,14 @@ fn with_rate(rate: Rate, sentence: &str) -> String {
     format!("{}: {}", human_rate(rate), lowercase_first(sentence))
 }
 
-/// Returns a sentence as the rest of another.
+/// A sentence as the rest of another.
 pub(super) fn lowercase_first(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
 }
 
-/// Returns the intervals and the answer for the graph of a connection. Each interval has one cause.
+/// Intervals and the answer for the graph of a connection. Each interval has one cause.
 fn known(loaded: &AnsweredCapture, index: usize, side: Side) -> Result<StreamDiagnosis, Failure> {
     let capture = &loaded.capture;
     let connections = capture.connections();

@@ -45,7 +45,7 @@ impl Ceiling {
         self.result >= NEAR * self.ceiling
     }
 
-    /// Returns the sentence for a result near the ceiling; otherwise `None`.
+    /// Sentence for a result near the ceiling; otherwise `None`.
     pub(super) fn text(&self) -> Option<String> {
         self.is_near().then(|| {
             format!(
@@ -69,7 +69,7 @@ impl Ceiling {
     }
 }
 
-/// Returns the ceiling for a test, measured if it is not cached. `None` if none applies.
+/// Ceiling for a test, measured if it is not cached. `None` if none applies.
 pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
     let parameters = &outcome.parameters;
     let is_engine = |options: &tester::Effective| options.stack == StackKind::Engine;
@@ -122,7 +122,7 @@ fn known_or_measured(outcome: &Outcome) -> Option<f64> {
     Some(measured)
 }
 
-/// Returns the file of ceilings; `None` without a cache directory.
+/// File of ceilings; `None` without a cache directory.
 fn place() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = variable("XDG_CACHE_HOME")
@@ -140,7 +140,7 @@ fn read(place: &PathBuf) -> Map<String, Value> {
     entries.cloned().unwrap_or_default()
 }
 
-/// Returns the cache key: program, kernel, CPUs, and parameters of the test.
+/// Cache key: program, kernel, CPUs, and parameters of the test.
 fn key(outcome: &Outcome) -> String {
     let text = |place: &str| std::fs::read_to_string(place).unwrap_or_default();
     let info = text("/proc/cpuinfo");

@@ -29,7 +29,7 @@ pub(super) fn lines(outcome: &Outcome, fixes: &[String]) -> Vec<(&'static str, S
     lines
 }
 
-/// Returns the hosts with data, this one first. One entry if both ends run on it.
+/// Hosts with data, this one first. One entry if both ends run on it.
 fn known(outcome: &Outcome) -> Vec<(&'static str, HostSummary)> {
     let [own, peer] = tester::boots(outcome);
     let hosts = NAMES.into_iter().zip(tester::host_summaries(outcome));
@@ -40,7 +40,7 @@ fn known(outcome: &Outcome) -> Vec<(&'static str, HostSummary)> {
         .collect()
 }
 
-/// Returns everything as JSON: shares of the time by core and kind, and counts.
+/// Everything as JSON: shares of the time by core and kind, and counts.
 pub(super) fn values(outcome: &Outcome) -> Value {
     let core = |core: &CoreShares| {
         let kinds = core.kinds().into_iter();
@@ -71,7 +71,7 @@ pub(super) fn values(outcome: &Outcome) -> Value {
     known(outcome).iter().map(host).collect()
 }
 
-/// Returns the hosts as parts of a record.
+/// Hosts as parts of a record.
 pub(super) fn records(outcome: &Outcome) -> Vec<HostRecord> {
     let boots = tester::boots(outcome);
     let record = |(name, host): (&str, HostSummary)| {

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::sums;
 
-/// Returns the event of a test without data.
+/// Event of a test without data.
 pub(super) fn error_event(error: &TestError) -> String {
     event("error", &error.to_string().into())
 }
 
-/// Returns the whole document.
+/// Whole document.
 pub(in super::super) fn of(outcome: &Outcome) -> Value {
     let intervals = outcome.intervals.iter();
     let intervals: Vec<Value> = intervals.map(|report| interval(outcome, report)).collect();
@@ -54,22 +54,22 @@ pub(super) fn error(request: &Request, error: &TestError) -> Value {
     })
 }
 
-/// Returns a line of `--json-stream`.
+/// A line of `--json-stream`.
 fn event(name: &str, data: &Value) -> String {
     json!({"event": name, "data": data}).to_string()
 }
 
-/// Returns the first line of `--json-stream`.
+/// First line of `--json-stream`.
 pub(super) fn start_event(outcome: &Outcome) -> String {
     event("start", &start(outcome))
 }
 
-/// Returns the line of an interval.
+/// Line of an interval.
 pub(super) fn interval_event(outcome: &Outcome, one: &Interval) -> String {
     event("interval", &interval(outcome, one))
 }
 
-/// Returns the last line.
+/// Last line.
 pub(super) fn end_event(outcome: &Outcome) -> String {
     let mut lines = Vec::new();
     if let Some(error) = &outcome.cut_short {
@@ -83,7 +83,7 @@ fn version() -> String {
     format!("gigatcp {} (iperf3 3.12)", env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the output of `uname -a`.
+/// Output of `uname -a`.
 fn system() -> String {
     let read = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
@@ -145,7 +145,7 @@ fn start(outcome: &Outcome) -> Value {
     value
 }
 
-/// Returns times, bytes and rate, the first fields of every entry.
+/// Times, bytes and rate, the first fields of every entry.
 fn span(start: f64, end: f64, bytes: u64) -> Value {
     let seconds = end - start;
     let rate = if seconds > 0.0 {
@@ -250,7 +250,7 @@ fn end(outcome: &Outcome) -> Value {
     value
 }
 
-/// Returns the counts of sender and receiver of a direction: bytes, seconds, retransmissions.
+/// Counts of sender and receiver of a direction: bytes, seconds, retransmissions.
 fn ends(
     outcome: &Outcome,
     role: Role,
@@ -292,7 +292,7 @@ fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     json!({"sender": sender, "receiver": entry(received, false)})
 }
 
-/// Returns jitter in seconds, lost datagrams and datagrams of a direction, counted by its receiver.
+/// Jitter in seconds, lost datagrams and datagrams of a direction, counted by its receiver.
 fn udp_counts(role: Role, own: &StreamInterval, peer: Option<&StreamResults>) -> (f64, i64, u64) {
     match (role, peer) {
         (Role::Receiver, _) => (own.udp.report.jitter.as_secs_f64(), own.lost, own.expected),

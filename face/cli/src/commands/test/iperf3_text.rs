@@ -42,7 +42,7 @@ fn is_udp(parameters: &Parameters) -> bool {
     parameters.transport == Transport::Udp
 }
 
-/// Returns the heading of a table, of intervals or at the end.
+/// Heading of a table, of intervals or at the end.
 fn head(parameters: &Parameters, streams: &[StreamOutcome], is_end: bool) -> String {
     let role = if parameters.direction == Direction::Bidirectional {
         "[Role]"
@@ -167,7 +167,7 @@ pub(in super::super) fn interval(
     text
 }
 
-/// Returns the whole text of a completed test, at the server.
+/// Whole text of a completed test, at the server.
 pub(in super::super) fn whole(outcome: &Outcome) -> String {
     let (parameters, streams) = (&outcome.parameters, &outcome.streams);
     let mut text = format!("Accepted connection from {}\n", outcome.host);

@@ -11,8 +11,8 @@ use super::sums;
 /// Percentiles shown, with their names.
 const SHOWN: [(f64, &str); 3] = [(0.5, "median"), (0.95, "p95"), (0.99, "p99")];
 
-/// Returns a line on the RTT under load, then one for each kind of ping, with their labels. Empty
-/// without pings.
+/// A line on the RTT under load, then one for each kind of ping, with their labels. Empty without
+/// pings.
 pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let sentence = sentence(outcome).map(|text| ("Latency", text));
     let mut lines: Vec<(&str, String)> = sentence.into_iter().collect();
@@ -33,7 +33,7 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Returns the line on round trips per minute. `None` without replies of each kind.
+/// Line on round trips per minute. `None` without replies of each kind.
 fn responsiveness(outcome: &Outcome) -> Option<String> {
     let responses = tester::responses(outcome)?;
     let (loaded, means) = (responses.loaded, responses.means);
@@ -65,8 +65,7 @@ fn responsiveness(outcome: &Outcome) -> Option<String> {
     ))
 }
 
-/// Returns the growth of median and p99 RTT under load, and its grade. It uses ICMP if that has
-/// replies.
+/// Growth of median and p99 RTT under load, and its grade. It uses ICMP if that has replies.
 fn sentence(outcome: &Outcome) -> Option<String> {
     let has_both = |one: &&Latency| !one.idle.is_empty() && !one.loaded.is_empty();
     let first = outcome.latency.iter().find(has_both)?;
@@ -102,7 +101,7 @@ const fn label(kind: PingKind) -> &'static str {
     }
 }
 
-/// Returns a percentile in milliseconds.
+/// A percentile in milliseconds.
 fn at(times: &[Duration], share: f64) -> Option<f64> {
     Latency::percentile(times, share).map(|time| time.as_secs_f64() * 1000.0)
 }
@@ -129,7 +128,7 @@ fn facts(latency: &Latency) -> String {
     )
 }
 
-/// Returns all RTTs by kind, with the percentiles that the text shows.
+/// All RTTs by kind, with the percentiles that the text shows.
 pub(super) fn values(outcome: &Outcome) -> Value {
     let micros = |times: &[Duration]| {
         let micros = times.iter().map(|time| time.as_micros() as u64);
@@ -157,7 +156,7 @@ pub(super) fn values(outcome: &Outcome) -> Value {
     Value::Object(all.collect())
 }
 
-/// Returns the responsiveness as JSON; null without replies of each kind.
+/// Responsiveness as JSON; null without replies of each kind.
 pub(super) fn responsiveness_value(outcome: &Outcome) -> Value {
     let Some(responses) = tester::responses(outcome) else {
         return Value::Null;

@@ -21,7 +21,7 @@ use super::{hosts, latency, sums};
 /// Schema of the JSON.
 const SCHEMA: &str = "gigatcp-test/2";
 
-/// Returns the text of the answer, with the rate of the steady part if requested.
+/// Text of the answer, with the rate of the steady part if requested.
 pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>) -> String {
     let explanations = tester::explain(outcome);
     let mut text = String::new();
@@ -140,7 +140,7 @@ fn has_no_counters(outcome: &Outcome, role: Role) -> bool {
         && sums::streams(outcome, role).all(|stream| stream.total.view.is_none())
 }
 
-/// Returns the explanation of the largest stream of a direction.
+/// Explanation of the largest stream of a direction.
 pub(super) fn explained<'a>(
     outcome: &Outcome,
     explanations: &'a [Explanation],
@@ -190,7 +190,7 @@ fn headline(outcome: &Outcome, role: Role) -> String {
     format!("{}: {rate} {end}", words.join(", "))
 }
 
-/// Returns the line for the rate without slow start.
+/// Line for the rate without slow start.
 fn steady_line(outcome: &Outcome, role: Role) -> String {
     match tester::steady(outcome, role) {
         Some(steady) => format!(
@@ -202,7 +202,7 @@ fn steady_line(outcome: &Outcome, role: Role) -> String {
     }
 }
 
-/// Returns the congestion control of the sender of a direction, if known.
+/// Congestion control of the sender of a direction, if known.
 fn congestion(outcome: &Outcome, role: Role) -> Option<String> {
     match role {
         Role::Sender => {
@@ -383,7 +383,7 @@ pub(super) fn primary(explanation: &Explanation) -> Option<&'static str> {
     explanation.diagnosis.answer().cause.map(|cause| cause.id)
 }
 
-/// Returns one-way delays as text.
+/// One-way delays as text.
 pub(super) fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
     let ms = |seconds: f64| seconds * 1000.0;
     let way = match role {
@@ -434,7 +434,7 @@ fn overrides(text: &mut String, outcome: &Outcome) {
     }
 }
 
-/// Returns everything as JSON.
+/// Everything as JSON.
 pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
     let parameters = &outcome.parameters;
     let intervals = outcome
@@ -480,8 +480,8 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
     })
 }
 
-/// Returns bytes, time and rate at the receiver of each direction. The bytes are null if it did not
-/// report them.
+/// Bytes, time and rate at the receiver of each direction. The bytes are null if it did not report
+/// them.
 fn received_values(outcome: &Outcome) -> Vec<Value> {
     let value = |role| {
         let (bytes, time) = (outcome.received(role), sums::receiving_time(outcome, role));
@@ -506,7 +506,7 @@ fn delay_values(outcome: &Outcome) -> Vec<Value> {
     roles.filter_map(value).collect()
 }
 
-/// Returns one-way delays as JSON.
+/// One-way delays as JSON.
 pub(super) fn delay_value(delay: &OneWayDelay) -> Value {
     let us = |seconds: f64| seconds * 1e6;
     json!({
@@ -562,7 +562,7 @@ pub(super) fn reading_lines(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns the JSON of a test without data.
+/// JSON of a test without data.
 pub(super) fn error(request: &Request, error: &TestError) -> Value {
     json!({
         "schema": SCHEMA,
@@ -572,7 +572,7 @@ pub(super) fn error(request: &Request, error: &TestError) -> Value {
     })
 }
 
-/// Returns the last line of a test without data.
+/// Last line of a test without data.
 pub(super) fn error_line(request: &Request, error: &TestError) -> String {
     let mut value = self::error(request, error);
     value["kind"] = "end".into();

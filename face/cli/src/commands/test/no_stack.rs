@@ -5,7 +5,7 @@ use gigatcp_meter::tester::{Request, TestError};
 use super::{Arguments, StackChoice};
 use crate::failure::Failure;
 
-/// Returns an error if the engine is requested.
+/// An error if the engine is requested.
 pub(super) fn open(arguments: &Arguments, _: &mut Request) -> Result<(), Failure> {
     if arguments.stack == StackChoice::Kernel {
         return Ok(());
@@ -15,7 +15,7 @@ pub(super) fn open(arguments: &Arguments, _: &mut Request) -> Result<(), Failure
         .hint("leave out --stack engine, or run it on Linux"))
 }
 
-/// Returns `None`: no error is the engine's.
+/// `None`: no error is the engine's.
 pub(super) fn hints(_: &TestError) -> Option<Vec<String>> {
     None
 }

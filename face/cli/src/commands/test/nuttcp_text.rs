@@ -17,18 +17,18 @@ pub(super) fn is_receivers(begun: &Outcome) -> bool {
     begun.protocol == Protocol::Nuttcp && begun.streams.iter().any(sends)
 }
 
-/// Returns the line of an interval, with its line ending.
+/// Line of an interval, with its line ending.
 pub(super) fn line(interval: &Line) -> String {
     interval.line(FORMAT) + "\n"
 }
 
-/// Returns a line for each direction of an interval.
+/// A line for each direction of an interval.
 pub(super) fn interval(streams: &[StreamOutcome], interval: &Interval) -> String {
     let of = |role| line(&nuttcp::interval(streams, interval, role));
     sums::roles(streams).into_iter().map(of).collect()
 }
 
-/// Returns the server's lines, if they were requested, and a summary of each direction.
+/// Server's lines, if they were requested, and a summary of each direction.
 pub(super) fn end(outcome: &Outcome) -> String {
     let mut text = String::new();
     let said = outcome.peer.as_ref();

@@ -14,8 +14,8 @@ use super::ceiling::Ceiling;
 use super::{hosts, native, sums};
 use crate::commands::counters_record;
 
-/// Returns the record: one series, a flow for each TCP stream. `batch` is the start of the first
-/// run of the command.
+/// Record: one series, a flow for each TCP stream. `batch` is the start of the first run of the
+/// command.
 pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>) -> RunRecord {
     let explanations = tester::explain(outcome);
     let theirs = tester::Readings::of(outcome).peer;
@@ -59,7 +59,7 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
     counters_record::run(format!("test {host}"), title, plan, series)
 }
 
-/// Returns the start times of a run and of its batch.
+/// Start times of a run and of its batch.
 fn times(started: SystemTime, batch: SystemTime) -> TestRecord {
     let millis = |time: SystemTime| {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -72,8 +72,7 @@ fn times(started: SystemTime, batch: SystemTime) -> TestRecord {
     }
 }
 
-/// Returns the record of a run without data. `like` is the record of a run in the same batch that
-/// had data.
+/// Record of a run without data. `like` is the record of a run in the same batch that had data.
 pub(super) fn without_data(like: &RunRecord, reason: &str, batch: SystemTime) -> RunRecord {
     let mut record = like.clone();
     record.partial = true;
@@ -186,7 +185,7 @@ fn unread(retransmits: Option<u64>, last: Option<&Reading>) -> impl Iterator<Ite
     unread.map(|(_, name)| name.to_owned())
 }
 
-/// Returns the intervals of a stream, except omitted ones.
+/// Intervals of a stream, except omitted ones.
 fn intervals(outcome: &Outcome, index: usize) -> Vec<IntervalRecord> {
     let measured = outcome
         .intervals
@@ -202,7 +201,7 @@ fn intervals(outcome: &Outcome, index: usize) -> Vec<IntervalRecord> {
         .collect()
 }
 
-/// Returns the CPU time of an end as a share of one core.
+/// CPU time of an end as a share of one core.
 fn cpu(outcome: &Outcome, is_ours: bool) -> f64 {
     let percent = match is_ours {
         true => outcome.cpu.total,
@@ -261,7 +260,7 @@ fn datagrams(outcome: &Outcome, index: usize, stream: &StreamOutcome) -> Datagra
     }
 }
 
-/// Returns the intervals of a stream of datagrams, except omitted ones.
+/// Intervals of a stream of datagrams, except omitted ones.
 fn datagram_intervals(outcome: &Outcome, index: usize, role: Role) -> Vec<DatagramsInterval> {
     let mut reordered_before = 0;
     let mut intervals = Vec::new();
@@ -287,7 +286,7 @@ fn datagram_intervals(outcome: &Outcome, index: usize, role: Role) -> Vec<Datagr
     intervals
 }
 
-/// Returns the one-way delays of a stream, from the arrival of its first datagram on.
+/// One-way delays of a stream, from the arrival of its first datagram on.
 fn delays(outcome: &Outcome, stream: &StreamOutcome) -> Vec<DelayRecord> {
     let delays = outcome.delay_over_time(stream);
     let first = delays.iter().map(|(at, ..)| *at).min();

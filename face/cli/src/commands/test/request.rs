@@ -163,7 +163,7 @@ fn token(arguments: &Arguments, settings: &Settings) -> Result<Option<String>, F
     token.map(Some).map_err(Failure::new)
 }
 
-/// Returns the port of the server, as typed or the protocol's default.
+/// Port of the server, as typed or the protocol's default.
 pub(super) fn port(arguments: &Arguments) -> u16 {
     arguments.port.unwrap_or(match protocol(arguments) {
         _ if arguments.mode == super::Mode::Stamp => gigatcp_protocol::stamp::PORT,
@@ -172,7 +172,7 @@ pub(super) fn port(arguments: &Arguments) -> u16 {
     })
 }
 
-/// Returns the mode of a test of transactions.
+/// Mode of a test of transactions.
 pub(super) fn transactions(arguments: &Arguments) -> Option<Mode> {
     match arguments.mode {
         super::Mode::Stream | super::Mode::Stamp => None,
@@ -354,7 +354,7 @@ fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
     )
 }
 
-/// Returns the request for the options.
+/// Request for the options.
 pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, Failure> {
     check_mode(arguments, settings)?;
     check(arguments, settings)?;
@@ -446,7 +446,7 @@ fn std_time(length: Duration) -> time::Duration {
     time::Duration::from_nanos(length.as_nanos())
 }
 
-/// Returns the error for a test without data, with hints.
+/// Error for a test without data, with hints.
 pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Failure {
     let (host, port) = (&request.host, request.port);
     let failure = Failure::new(error.to_string()).effect("nothing was measured");

@@ -36,7 +36,7 @@ pub(super) fn open(arguments: &Arguments, request: &mut Request) -> Result<(), F
     Ok(())
 }
 
-/// Returns the error for a device that cannot be created.
+/// Error for a device that cannot be created.
 fn failure(error: &SetupError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
     let is_denied = error.cause.kind() == std::io::ErrorKind::PermissionDenied;
@@ -52,7 +52,7 @@ fn failure(error: &SetupError) -> Failure {
     }
 }
 
-/// Returns hints for errors of the engine's streams; `None` for other errors.
+/// Hints for errors of the engine's streams; `None` for other errors.
 pub(super) fn hints(error: &TestError) -> Option<Vec<String>> {
     if let TestError::Lacks { option, .. } = error {
         let text =

@@ -82,7 +82,7 @@ fn no_reflector(request: &Request, text: String) -> Failure {
     ))
 }
 
-/// Returns the answer.
+/// Answer.
 fn text(measured: &StampOutcome, interval: Duration) -> String {
     let lost = measured.sent - measured.received;
     let mut text = format!(

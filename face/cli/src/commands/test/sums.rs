@@ -6,7 +6,7 @@ use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutco
 use gigatcp_protocol::iperf3::{ServerOutput, StreamResults};
 use gigatcp_report::escape::terminal;
 
-/// Returns the streams of one direction.
+/// Streams of one direction.
 pub(super) fn streams(
     outcome: &Outcome,
     role: Role,
@@ -120,8 +120,8 @@ pub(super) fn of_peer_datagrams(outcome: &Outcome) -> Option<UdpCounts> {
 /// Bytes that an end counted, over which time, and its retransmissions if known.
 pub(super) type Counted = (u64, Duration, Option<u64>);
 
-/// Returns the counts of sender and receiver, for a direction or a stream of it. `None` for a peer
-/// that did not report.
+/// Counts of sender and receiver, for a direction or a stream of it. `None` for a peer that did not
+/// report.
 pub(super) fn of_ends(
     outcome: &Outcome,
     role: Role,
@@ -136,8 +136,8 @@ pub(super) fn of_ends(
     }
 }
 
-/// Returns the time over which the receiver of a direction counted. The receiver stops when it
-/// learns of the end.
+/// Time over which the receiver of a direction counted. The receiver stops when it learns of the
+/// end.
 pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
     match (role, of_peer(outcome, role)) {
         (Role::Sender, Some(peer)) => outcome.time_of(&peer),
@@ -145,19 +145,19 @@ pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
     }
 }
 
-/// Returns the bytes that the receiver of a stream counted, and over which time.
+/// Bytes that the receiver of a stream counted, and over which time.
 pub(super) fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
     let (bytes, _) = outcome.received_of(stream);
     (bytes, receiving_time(outcome, stream.role))
 }
 
-/// Returns the rate of a direction in bit/s. Without the receiver's count it is the sender's.
+/// Rate of a direction in bit/s. Without the receiver's count it is the sender's.
 pub(super) fn rate_of(outcome: &Outcome, role: Role) -> f64 {
     let bytes = outcome.received(role).or(outcome.sent(role)).unwrap_or(0);
     rate(bytes, receiving_time(outcome, role))
 }
 
-/// Returns the server's output as the end of a text; empty without it.
+/// Server's output as the end of a text; empty without it.
 pub(super) fn server_output(outcome: &Outcome) -> String {
     let theirs = outcome.peer.as_ref();
     match theirs.and_then(|peer| peer.server_output.as_ref()) {
@@ -169,7 +169,7 @@ pub(super) fn server_output(outcome: &Outcome) -> String {
     }
 }
 
-/// Returns bits per second.
+/// Bits per second.
 pub(super) fn rate(bytes: u64, over: Duration) -> f64 {
     let seconds = over.as_secs_f64();
     if seconds > 0.0 {
@@ -179,7 +179,7 @@ pub(super) fn rate(bytes: u64, over: Duration) -> f64 {
     }
 }
 
-/// Returns a share in percent; 0 if the whole is 0.
+/// A share in percent; 0 if the whole is 0.
 pub(super) fn percent(part: i64, of: u64) -> f64 {
     if of == 0 {
         0.0

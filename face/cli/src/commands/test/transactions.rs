@@ -63,7 +63,7 @@ pub(super) fn run(
     })
 }
 
-/// Returns the requested transactions: the sizes are 1 byte by default, as for neper, and 16 over UDP.
+/// Requested transactions: the sizes are 1 byte by default, as for neper, and 16 over UDP.
 fn wanted(arguments: &Arguments, settings: &Settings, mode: Mode) -> Result<Transactions, Failure> {
     let request::Streams::Count(flows) = arguments.parallel else {
         return Err(Failure::new("-P auto is for streams").effect("nothing was measured"));
@@ -171,7 +171,7 @@ fn failed(
     Ok(Outcome::Missed)
 }
 
-/// Returns the answer.
+/// Answer.
 fn text(measured: &TransactionOutcome) -> String {
     let total = &measured.total;
     let wanted = &measured.transactions;

@@ -60,7 +60,7 @@ pub(in crate::commands) fn transfer(headers: Headers) -> Result<Transfer, String
     Transfer::read(&source, &Options::default(), None)
 }
 
-/// Returns the predictions in words, or the reason why there is none.
+/// Predictions in words, or the reason why there is none.
 pub(super) fn answer(headers: Headers, changes: &[String]) -> String {
     match transfer(headers).and_then(|transfer| whatif::answer(&transfer, changes)) {
         Ok(text) => format!("\n{text}"),
@@ -148,7 +148,7 @@ mod linux {
         }
     }
 
-    /// Returns the packets until the test has ended, and the number of those dropped.
+    /// Packets until the test has ended, and the number of those dropped.
     fn take_all(
         mut capture: HeaderCapture<Vec<u8>>,
         ends: &AtomicBool,

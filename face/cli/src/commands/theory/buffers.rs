@@ -63,7 +63,7 @@ struct Windows {
 }
 
 impl Buffers {
-    /// Returns the settings for a window of `bdp`.
+    /// Settings for a window of `bdp`.
     pub(super) fn of(bdp: Bytes) -> Self {
         let window = bdp.as_u64().min(MAX_WINDOW);
         // Kernels that do not measure it use half of a buffer as window. A program that is woken at
@@ -98,12 +98,12 @@ impl Buffers {
         }
     }
 
-    /// Returns the rate that the largest window of TCP allows over `rtt`.
+    /// Rate that the largest window of TCP allows over `rtt`.
     pub(super) fn max_rate(rtt: Duration) -> Rate {
         Rate::from_amount(Bytes::new(MAX_WINDOW), rtt)
     }
 
-    /// Returns a block of lines for each system: commands, and their effect.
+    /// A block of lines for each system: commands, and their effect.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self {
             linux,
@@ -149,7 +149,7 @@ impl Buffers {
     }
 }
 
-/// Returns the next power of two, at most [`MAX_SETTING`].
+/// Next power of two, at most [`MAX_SETTING`].
 fn rounded(bytes: u64) -> u64 {
     let next = bytes.max(1).checked_next_power_of_two();
     next.unwrap_or(MAX_SETTING).min(MAX_SETTING)

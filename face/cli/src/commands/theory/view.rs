@@ -35,7 +35,7 @@ struct Column {
 }
 
 impl TheoryView {
-    /// Returns the figures of `paths`, and the answers to `questions` for each.
+    /// Figures of `paths`, and the answers to `questions` for each.
     pub(super) fn of(paths: &[Path], questions: &Questions<'_>) -> Result<Self, Failure> {
         let mut columns = Vec::new();
         for path in paths {
@@ -69,7 +69,7 @@ impl TheoryView {
         self.paths = self.columns.iter().map(Column::json).collect();
     }
 
-    /// Returns the answer, the settings, and the table: [`MAX_LINES`] lines, or all of it.
+    /// Answer, the settings, and the table: [`MAX_LINES`] lines, or all of it.
     pub(super) fn text(&self, is_verbose: bool) -> String {
         let Some(first) = self.columns.first() else {
             return String::new();
@@ -112,7 +112,7 @@ impl TheoryView {
         text
     }
 
-    /// Returns the lines of a section, after an empty line.
+    /// Lines of a section, after an empty line.
     fn section(&self, index: usize) -> Vec<Vec<String>> {
         let first = self.columns.first();
         let Some(section) = first.and_then(|column| column.sections().get(index)) else {
@@ -124,7 +124,7 @@ impl TheoryView {
         lines
     }
 
-    /// Returns the lines that identify the columns.
+    /// Lines that identify the columns.
     fn path_lines(&self) -> Vec<Vec<String>> {
         let line = |what: &str, value: fn(&Path) -> String| {
             let columns = self.columns.iter();
@@ -184,7 +184,7 @@ fn refused(error: BudgetError) -> Failure {
 }
 
 impl Column {
-    /// Returns the window as a sentence.
+    /// Window as a sentence.
     fn answer(&self) -> String {
         let Path { rate, rtt, mss, .. } = self.expected.path;
         format!(
@@ -194,8 +194,7 @@ impl Column {
         )
     }
 
-    /// Returns the settings that allow one connection this window. `is_named`: the lines name the
-    /// window.
+    /// Settings that allow one connection this window. `is_named`: the lines name the window.
     fn settings(&self, is_named: bool) -> Vec<Vec<String>> {
         let buffers = Buffers::of(self.bdp);
         let window = match is_named {

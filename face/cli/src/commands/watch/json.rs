@@ -8,7 +8,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use gigatcp_meter::watch::Connection;
 use serde_json::{Map, Value, json};
 
-/// A line for each connection.
 pub(super) fn lines(connections: &[&Connection]) -> String {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -279,7 +279,7 @@ fn ended(interrupt: &Interrupt) -> Outcome {
         .map_or(Outcome::Done, Outcome::Interrupted)
 }
 
-/// Returns the answers for the largest connections.
+/// Answers for the largest connections.
 fn summary(watch: &Watch) -> String {
     let all = watch.by_size();
     let is_large = |connection: &&&Connection| connection.total() >= MIN_BYTES;

@@ -4,7 +4,7 @@ use super::Arguments;
 use crate::commands::Outcome;
 use crate::failure::Failure;
 
-/// Returns the error that this system is not supported.
+/// Error that this system is not supported.
 pub(super) fn run(_arguments: &Arguments) -> Result<Outcome, Failure> {
     Err(
         Failure::new("this system does not list the counters of its connections")

@@ -31,7 +31,6 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Adds a snapshot.
     pub(super) fn add_snapshot(&mut self, connection: &Connection, at: Instant) {
         let start = *self.start.get_or_insert(at);
         let stride = self.stride.max(1);
@@ -69,7 +68,7 @@ impl Kept {
         }
     }
 
-    /// Returns the record; `None` before two snapshots.
+    /// Record; `None` before two snapshots.
     pub(super) fn record(self, connection: &Connection) -> Option<RunRecord> {
         let (first, last) = (*self.readings.first()?, *self.readings.last()?);
         let length = last.at.saturating_since(first.at);
@@ -122,7 +121,6 @@ impl Kept {
     }
 }
 
-/// Neighbors as one interval.
 fn merged(neighbors: &[IntervalRecord]) -> IntervalRecord {
     let sum = |of: fn(&IntervalRecord) -> u64| neighbors.iter().map(of).sum();
     IntervalRecord {

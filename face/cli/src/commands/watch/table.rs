@@ -28,8 +28,8 @@ const LEFT_OUT: [&str; 6] = [
 /// Cells of the peer and of the limit in a line that is still too long.
 const NARROW: usize = 21;
 
-/// Returns the connections of a snapshot; those not shown are counted. `width` is that of the
-/// terminal: a line takes no more of it.
+/// Connections of a snapshot; those not shown are counted. `width` is that of the terminal: a line
+/// takes no more of it.
 pub(super) fn snapshot(
     all: &[&Connection],
     shown: usize,
@@ -175,7 +175,7 @@ fn row(connection: &Connection) -> Vec<String> {
     ]
 }
 
-/// Returns the present limit of a connection; "idle" if no data moves.
+/// Present limit of a connection; "idle" if no data moves.
 pub(super) fn limit(connection: &Connection) -> &'static str {
     let is_idle = connection.sent == Rate::ZERO && connection.received == Rate::ZERO;
     match connection.now() {
@@ -208,7 +208,7 @@ pub(super) fn timeline_head(width: Option<usize>) -> String {
     timeline_line(&names.map(str::to_owned), "limited now by", width)
 }
 
-/// Returns a line of a timeline, with the rates since the previous line.
+/// A line of a timeline, with the rates since the previous line.
 pub(super) fn timeline(
     connection: &Connection,
     rates: [Rate; 2],

@@ -69,7 +69,6 @@ fn words(tried: &Result<Prediction, String>) -> String {
     }
 }
 
-/// The prediction as JSON.
 fn json(tried: &Result<Prediction, String>) -> Value {
     match tried {
         Ok(one) => prediction_json(one),

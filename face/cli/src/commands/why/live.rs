@@ -204,7 +204,7 @@ fn is_forbidden(error: &HeaderCaptureError) -> bool {
     matches!(error, HeaderCaptureError::Socket(cause) if cause.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Returns the error for a capture that cannot begin.
+/// Error for a capture that cannot begin.
 pub(in crate::commands) fn capture_failure(interface: &str, error: &HeaderCaptureError) -> Failure {
     match error {
         HeaderCaptureError::NoInterface { existing, .. } => {

@@ -5,7 +5,7 @@ use gigatcp_analyze::Source;
 use super::{Arguments, Live};
 use crate::failure::Failure;
 
-/// Returns the error that this system is not supported.
+/// Error that this system is not supported.
 pub(super) fn capture(interface: &str, _: &Arguments) -> Result<(Source, Live), Failure> {
     Err(Failure::new("--interface: its capture needs Linux")
         .effect("nothing is captured")

@@ -14,7 +14,7 @@ pub(super) fn without_time(_place: &Path) -> Failure {
     unsupported()
 }
 
-/// Returns the error that this system is not supported.
+/// Error that this system is not supported.
 pub(super) fn run(_at: &str, _arguments: &Arguments) -> Result<Outcome, Failure> {
     Err(unsupported())
 }

@@ -67,7 +67,7 @@ fn begins_as_text(path: &Path) -> bool {
     is_text(&head[..read.unwrap_or(0)])
 }
 
-/// Returns the answers for the connections of a report.
+/// Answers for the connections of a report.
 pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bool) -> String {
     let count = report.connections.len();
     let mut text = String::new();
@@ -113,7 +113,7 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     text
 }
 
-/// Returns the answers for the connections of a report as JSON.
+/// Answers for the connections of a report as JSON.
 pub(super) fn json(path: &Path, report: &Report, is_verbose: bool) -> Value {
     let connection = |one: &Reported| {
         let mut value = diagnosed(&one.diagnosis, is_verbose);
