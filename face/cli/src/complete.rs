@@ -131,7 +131,7 @@ fn beginning_with(
         .collect()
 }
 
-/// Returns every dotted key, with its values if they can be listed.
+/// Every dotted key, with its values if they can be listed.
 fn keys() -> Vec<(String, Vec<String>)> {
     let mut all = Vec::new();
     for table in TABLES {
@@ -150,7 +150,7 @@ fn keys() -> Vec<(String, Vec<String>)> {
     all
 }
 
-/// Returns the sections of a heading, as in `[sender], [receiver]`.
+/// Sections of a heading, as in `[sender], [receiver]`.
 ///
 /// An empty one is the top of the plan.
 pub(crate) fn sections(heading: &str) -> Vec<&str> {
@@ -185,7 +185,7 @@ fn values(key: &Key) -> Vec<String> {
     }
 }
 
-/// Returns the values of a profile's setting, if it is a switch.
+/// Values of a profile's setting, if it is a switch.
 fn flags(expects: &str) -> Vec<String> {
     match expects.starts_with("true or false") {
         true => vec!["true".to_owned(), "false".to_owned()],

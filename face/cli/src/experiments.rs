@@ -36,7 +36,7 @@ pub(crate) enum Place {
 }
 
 impl Experiments {
-    /// Returns the experiments of the nearest directory and of the program.
+    /// Experiments of the nearest directory and of the program.
     pub(crate) fn known() -> Self {
         let (directory, names) = nearest().unzip();
         let mut names: Vec<String> = names.unwrap_or_default();
@@ -51,7 +51,7 @@ impl Experiments {
         self.names.iter().map(String::as_str)
     }
 
-    /// Returns where the experiment called `name` is; a directory wins over the program.
+    /// Where the experiment called `name` is; a directory wins over the program.
     pub(crate) fn find(&self, name: &str) -> Option<Place> {
         let directory = self
             .directory
@@ -114,7 +114,7 @@ fn names(directory: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// Returns the plan in `directory`, if `directory` is an experiment.
+/// Plan in `directory`, if `directory` is an experiment.
 pub(crate) fn plan_in(directory: &Path) -> Option<PathBuf> {
     let plan = directory.join(PLAN);
     plan.is_file().then_some(plan)

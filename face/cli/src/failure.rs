@@ -41,8 +41,8 @@ pub(crate) struct Words {
 }
 
 impl Failure {
-    /// Returns an error with this message. It is one sentence without a full stop, with the value
-    /// and the cause.
+    /// An error with this message. It is one sentence without a full stop, with the value and the
+    /// cause.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Said(Box::new(Words {
             message: message.into(),
@@ -52,17 +52,17 @@ impl Failure {
         }))
     }
 
-    /// Returns an internal fault of this program.
+    /// An internal fault of this program.
     pub(crate) fn fault(message: impl Into<String>) -> Self {
         Self::new(message).with(|words| words.status = FAULT)
     }
 
-    /// Returns an error of reading or writing, with the system's message.
+    /// An error of reading or writing, with the system's message.
     pub(crate) fn io(action: &str, error: &io::Error) -> Self {
         Self::new(format!("cannot {action}: {error}"))
     }
 
-    /// Returns an error with the chain of its causes.
+    /// An error with the chain of its causes.
     pub(crate) fn caused(error: &dyn Error) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
@@ -111,7 +111,7 @@ impl Failure {
         }
     }
 
-    /// Returns the colored message.
+    /// Colored message.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Said(words) => words.text(&format!("{ERROR}error:{ERROR:#}")),
@@ -130,7 +130,7 @@ impl Failure {
         }
     }
 
-    /// Returns the exit status of the command.
+    /// Exit status of the command.
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Said(words) => words.status,

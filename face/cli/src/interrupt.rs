@@ -22,12 +22,12 @@ use crate::signals;
 pub(crate) struct Signal(i32);
 
 impl Signal {
-    /// Returns the exit status that shells use after a signal: 128 plus its number.
+    /// Exit status that shells use after a signal: 128 plus its number.
     pub(crate) fn exit_status(self) -> u8 {
         u8::try_from(128 + self.0).unwrap_or(u8::MAX)
     }
 
-    /// Returns the name of the signal.
+    /// Name of the signal.
     pub(crate) fn name(self) -> &'static str {
         match self.0 {
             SIGTERM => "SIGTERM",
@@ -90,12 +90,12 @@ impl Interrupt {
         Ok(self)
     }
 
-    /// Returns the flag that is set when a run should end.
+    /// Flag that is set when a run should end.
     pub(crate) fn stop(&self) -> &AtomicBool {
         &self.shared.stop
     }
 
-    /// Returns the first signal received, if any.
+    /// First signal received, if any.
     pub(crate) fn signal(&self) -> Option<Signal> {
         match self.shared.signal.load(Ordering::SeqCst) {
             0 => None,

@@ -153,7 +153,7 @@ fn invalid_arguments(text: &str) -> Failure {
     ))
 }
 
-/// Returns the error for an unknown command, with the nearest one as hint.
+/// Error for an unknown command, with the nearest one as hint.
 fn unknown_command(error: &clap::Error) -> Option<Failure> {
     let given = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(given))) => given,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Minimum length of a prefix: shorter ones match too many words.
 const TELLING: usize = 3;
 
-/// Returns the candidate nearest to `word`: at most one letter in three differs. Otherwise returns
-/// the first that begins with `word` (`reno` for `reno-60MB`).
+/// Candidate nearest to `word`: at most one letter in three differs. Otherwise returns the first
+/// that begins with `word` (`reno` for `reno-60MB`).
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
@@ -17,8 +17,8 @@ pub(crate) fn nearest<'a>(
         .or_else(|| candidates.into_iter().find(begins))
 }
 
-/// Returns the existing file or directory with the name nearest to the missing `path`. Only names
-/// that end in `ending` count; the comparison ignores it.
+/// Existing file or directory with the name nearest to the missing `path`. Only names that end in
+/// `ending` count; the comparison ignores it.
 pub(crate) fn neighbor(path: &Path, ending: &str) -> Option<PathBuf> {
     let file_name = path.file_name()?.to_str()?;
     let wanted = file_name.strip_suffix(ending).unwrap_or(file_name);
@@ -38,8 +38,8 @@ pub(crate) fn neighbor(path: &Path, ending: &str) -> Option<PathBuf> {
     Some(parent.join(format!("{name}{ending}")))
 }
 
-/// Returns the hint for an unknown `word`. It names the nearest known one, and all of them if they
-/// fit on a line.
+/// Hint for an unknown `word`. It names the nearest known one, and all of them if they fit on a
+/// line.
 pub(crate) fn hint(word: &str, what: &str, known: &[&str]) -> String {
     const FITS: usize = 160;
     if known.is_empty() {

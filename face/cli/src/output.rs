@@ -85,7 +85,7 @@ pub(crate) fn set_color(color: clap::ColorChoice) {
     .write_global();
 }
 
-/// Returns the color that the config file sets; NO_COLOR wins over it.
+/// Color that the config file sets; NO_COLOR wins over it.
 fn configured_color() -> Result<clap::ColorChoice, Failure> {
     let is_off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let Some(word) = config::get().color.as_deref().filter(|_| !is_off) else {
@@ -98,7 +98,7 @@ fn configured_color() -> Result<clap::ColorChoice, Failure> {
     })
 }
 
-/// Returns the `--color` among `words`: help and errors of clap need it before words are parsed.
+/// `--color` among `words`: help and errors of clap need it before words are parsed.
 pub(crate) fn typed_color(words: impl Iterator<Item = String>) -> clap::ColorChoice {
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
     let mut typed = configured_color().unwrap_or(clap::ColorChoice::Auto);

@@ -71,23 +71,23 @@ impl PlanFile {
         }
     }
 
-    /// Returns the files that the plan named, with their texts. They are part of the plan, and
-    /// known after parsing.
+    /// Files that the plan named, with their texts. They are part of the plan, and known after
+    /// parsing.
     pub(crate) fn named(&self) -> BTreeMap<String, String> {
         self.named.borrow().clone()
     }
 
-    /// Returns the path, or the name of the built-in plan.
+    /// Path, or the name of the built-in plan.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the location of its files.
+    /// Location of its files.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Returns its text; after [`PlanFile::parse`] exactly the bytes that were read.
+    /// Its text; after [`PlanFile::parse`] exactly the bytes that were read.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
@@ -174,7 +174,7 @@ fn locate(name: &Path) -> Result<Located, Failure> {
     }
 }
 
-/// Returns the note on an experiment that differs from the built-in one of its name.
+/// Note on an experiment that differs from the built-in one of its name.
 fn differs(name: &str, place: &Place) -> String {
     format!(
         "using {}, which differs from the experiment `{name}` built into this program",
@@ -182,7 +182,7 @@ fn differs(name: &str, place: &Place) -> String {
     )
 }
 
-/// Returns the error for an unknown experiment.
+/// Error for an unknown experiment.
 pub(crate) fn no_experiment(word: &str, experiments: &Experiments) -> Failure {
     let names: Vec<&str> = experiments.names().collect();
     Failure::new(format!("there is no experiment `{word}`"))
@@ -232,8 +232,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// Returns the likely intended path of a missing plan. It is a file with a similar name, or an
-/// experiment.
+/// Likely intended path of a missing plan. It is a file with a similar name, or an experiment.
 fn nearest_plan(path: &Path) -> Option<String> {
     if let Some(neighbor) = nearest::neighbor(path, ".toml") {
         return Some(neighbor.display().to_string());

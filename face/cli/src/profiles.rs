@@ -19,12 +19,12 @@ struct SettingView {
     takes: &'static str,
 }
 
-/// Returns every profile.
+/// Every profile.
 pub(crate) fn all() -> Vec<ProfileView> {
     Profile::ALL.iter().map(ProfileView::of).collect()
 }
 
-/// Returns a line per setting and a column per profile. Lines in which profiles differ are marked.
+/// A line per setting and a column per profile. Lines in which profiles differ are marked.
 pub(crate) fn text() -> String {
     let profiles = all();
     let mut heading = vec![String::new(), "setting".to_owned()];

@@ -113,7 +113,7 @@ fn has_ended(task: &TaskProgress) -> bool {
     task.done.load(Ordering::Relaxed)
 }
 
-/// Returns the simulated time so far; the full time for a world that ended early.
+/// Simulated time so far; the full time for a world that ended early.
 fn simulated_ns(task: &TaskProgress) -> u64 {
     if has_ended(task) {
         return task.end_ns;

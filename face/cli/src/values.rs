@@ -11,7 +11,6 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::nearest;
 
-/// A seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
     whole(text, 0, u64::MAX, "--seed 7")
 }
@@ -46,7 +45,6 @@ pub(crate) fn seconds(text: &str) -> Result<u32, String> {
     Ok(u32::try_from(seconds).unwrap_or(u32::MAX))
 }
 
-/// A port.
 pub(crate) fn port(text: &str) -> Result<u16, String> {
     let port = whole(text, 1, u16::MAX.into(), "--port 5201")?;
     Ok(u16::try_from(port).unwrap_or(u16::MAX))
@@ -71,12 +69,10 @@ pub(crate) fn addresses(name: &str) -> Vec<IpAddr> {
     found.map_or_else(|_| Vec::new(), |places| places.map(|at| at.ip()).collect())
 }
 
-/// A rate.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     quantity(grammar::typed_rate(text))
 }
 
-/// A time.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     quantity(grammar::typed_duration(text))
 }
@@ -91,7 +87,6 @@ pub(crate) fn octets(text: &str) -> Result<Bytes, String> {
     quantity(grammar::parse_octets(text))
 }
 
-/// A probability.
 pub(crate) fn probability(text: &str) -> Result<Probability, String> {
     quantity(grammar::parse_probability(text))
 }

@@ -37,7 +37,7 @@ fn run(words: &[&str]) -> Output {
     gigatcp(words).output().unwrap()
 }
 
-/// Returns the number of processes whose command line begins with `command`.
+/// Number of processes whose command line begins with `command`.
 fn running(command: &str) -> usize {
     let wanted = command.replace(' ', "\0");
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -59,7 +59,7 @@ fn until_running(command: &str, count: usize) {
     }
 }
 
-/// Returns a number of seconds to sleep that no other test uses.
+/// A number of seconds to sleep that no other test uses.
 fn unusual(test: u32) -> String {
     format!("{}.{test}", 100_000 + std::process::id())
 }

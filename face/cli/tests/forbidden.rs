@@ -24,8 +24,7 @@ struct System {
     who: &'static str,
 }
 
-/// Returns exit status and output of the command in a system. `None` if the system cannot be set
-/// up.
+/// Exit status and output of the command in a system. `None` if the system cannot be set up.
 fn typed(system: &System, words: &str) -> Option<(i32, String)> {
     let System {
         namespaces,
@@ -68,7 +67,7 @@ fn typed(system: &System, words: &str) -> Option<(i32, String)> {
     is_made.then_some((status, said))
 }
 
-/// Returns a plan in a directory that all users can read.
+/// A plan in a directory that all users can read.
 fn plan() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let plan = "name = 'live'\npath = { rate = '50 Mbit/s', rtt = '10 ms' }\n\

@@ -78,7 +78,7 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
     assert!(page.contains("In real time"));
 }
 
-/// Returns the requested value of a flow in a live run, and its result.
+/// Requested value of a flow in a live run, and its result.
 fn asked<'a>(record: &'a RunRecord, what: &str) -> [&'a str; 3] {
     let flow = &record.series[0].flows[0];
     let found = flow

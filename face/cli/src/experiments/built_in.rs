@@ -15,13 +15,13 @@ pub(crate) struct BuiltIn {
 pub(crate) const BUILT_IN: &[BuiltIn] = &include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 impl BuiltIn {
-    /// Returns the experiment called `name`, or the plan of `gigatcp demo`.
+    /// Experiment called `name`, or the plan of `gigatcp demo`.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         let mut known = BUILT_IN.iter().chain([&demo::PLAN]);
         known.find(|known| known.name == name)
     }
 
-    /// Returns the content of the file called `name`.
+    /// Content of the file called `name`.
     pub(crate) fn file(&self, name: &str) -> Option<&'static [u8]> {
         let mut files = self.files.iter();
         files

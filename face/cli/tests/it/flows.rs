@@ -51,7 +51,7 @@ receiver = { mtu = 500 }
 series = [{ name = "base" }]
 "#;
 
-/// Returns a directory with the capture of a run.
+/// A directory with the capture of a run.
 fn captured(plan: &str, series: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     fs::write(folder.path().join("plan.toml"), plan).expect("the plan is written");
@@ -536,7 +536,7 @@ fn json_of_one_connection_has_at_most_8000_bytes() {
     assert!(measured >= 5, "{measured}");
 }
 
-/// Returns all names of fields in a JSON document.
+/// All names of fields in a JSON document.
 fn fields(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Returns a capture (pcap, plain IPv4) of `connections` connections. Each has a handshake, data
-/// and its acknowledgment.
+/// A capture (pcap, plain IPv4) of `connections` connections. Each has a handshake, data and its
+/// acknowledgment.
 fn many(connections: u32) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -56,8 +56,8 @@ fn segment(
     file.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
 }
 
-/// Returns the output of the command, and its peak memory in KiB. The memory is read before the
-/// last bytes of the output, so that the command has not ended.
+/// Output of the command, and its peak memory in KiB. The memory is read before the last bytes of
+/// the output, so that the command has not ended.
 fn printed(words: &[&str], folder: &Path) -> (Vec<u8>, u64) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .args(words)
@@ -81,7 +81,7 @@ fn printed(words: &[&str], folder: &Path) -> (Vec<u8>, u64) {
     (text, most)
 }
 
-/// Returns the peak memory of a process, if the system provides it.
+/// Peak memory of a process, if the system provides it.
 fn peak(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

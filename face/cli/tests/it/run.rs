@@ -72,7 +72,7 @@ impl Bench {
         serde_json::from_slice(&output.stdout).expect("stdout is a record and nothing else")
     }
 
-    /// Returns names in the directory of results, hidden ones included.
+    /// Names in the directory of results, hidden ones included.
     fn results(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten();
         let names = entries.map(|entry| entry.expect("an entry").file_name());

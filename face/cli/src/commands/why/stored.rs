@@ -67,7 +67,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Returns the run in a result directory, or with this `run.json`. `None` if `path` is neither.
+    /// Run in a result directory, or with this `run.json`. `None` if `path` is neither.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, Failure> {
         let is_record = path.file_name().is_some_and(|name| name == RECORD);
         let directory = match path.parent() {
@@ -170,7 +170,7 @@ impl Stored {
         text
     }
 
-    /// Returns the record with the diagnosis as JSON.
+    /// Record with the diagnosis as JSON.
     pub(super) fn json(&self) -> Value {
         let series = self.record.series.iter().map(|series| {
             let flows = series.flows.iter().map(
@@ -185,7 +185,7 @@ impl Stored {
         json!({"run": self.record.name, "series": series.collect::<Vec<_>>()})
     }
 
-    /// Returns lines with what the run measured for the flows of a capture.
+    /// Lines with what the run measured for the flows of a capture.
     pub(super) fn account(&self, capture: &Path) -> String {
         let name = capture.file_name().unwrap_or_default();
         let series = self
@@ -217,7 +217,7 @@ fn bare(series: &SeriesRecord) -> Value {
     json!(results)
 }
 
-/// Returns the answer for a flow from its packets, formatted as by [`answer`](super::answer).
+/// Answer for a flow from its packets, formatted as by [`answer`](super::answer).
 fn recorded(why: &WhyRecord) -> String {
     let mut text = wrap_hanging(&terminal(&why.sentence), 0, 2);
     for (label, line) in &why.lines {
@@ -226,8 +226,8 @@ fn recorded(why: &WhyRecord) -> String {
     text
 }
 
-/// Returns shares of the time by cause, as the run measured them. A record of schema 1 has no
-/// causes: shares by mechanism.
+/// Shares of the time by cause, as the run measured them. A record of schema 1 has no causes:
+/// shares by mechanism.
 fn account(flow: &FlowRecord) -> String {
     let causes = flow.limited_by.iter();
     let mut shares: Vec<(&String, u64)> =
@@ -245,7 +245,7 @@ fn account(flow: &FlowRecord) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the file name of the capture of a series.
+/// File name of the capture of a series.
 fn capture_of(record: &RunRecord, series: &SeriesRecord) -> String {
     if record.repeat == 1 {
         format!("{}.pcapng", series.name)

@@ -40,7 +40,7 @@ pub(super) fn run(file: &Path, threads: Option<u32>) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Returns these rows as text; the first has the index `first`.
+/// These rows as text; the first has the index `first`.
 fn lines(first: usize, rows: &[SummaryRow]) -> String {
     let mut text = String::with_capacity(rows.len() * row::USUAL);
     for (row, index) in rows.iter().zip(first..) {
