@@ -332,14 +332,15 @@ impl<P: Payload> Connection<P> {
         }
         // In fast recovery the first gap may have been late and others real. A gap whose
         // retransmission is in flight is not decided, unless it belongs to the next window. One that
-        // is only suspected is examined again after the undo. For a timeout, the first gap suffices.
+        // RACK only suspects is examined again after the undo. For a timeout, the first gap suffices.
         let is_timeout = self.recovery.phase() == Phase::Loss;
         if !is_timeout {
             let before = self.snd.una - revealed.acked;
             self.rack.note_late_original(before, revealed.fack);
         }
+        let is_suspected = self.board.has_lost() && !self.transport.profile.recovery.rack;
         if is_timeout
-            || !self.board.has_retransmissions()
+            || !(self.board.has_retransmissions() || is_suspected)
             || self.snd.una >= self.recovery.recover()
         {
             let clock = self.timestamps.as_ref();

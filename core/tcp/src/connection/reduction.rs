@@ -141,8 +141,10 @@ impl<P: Payload> Connection<P> {
     pub(super) fn undo_reduction(&mut self, now: Instant) {
         let from = self.recovery.phase();
         self.counters.undos += 1;
-        // What is only suspected is examined again.
-        self.board.forget_losses();
+        if from == Phase::Loss || self.transport.profile.recovery.rack {
+            // The timeout was spurious for all of it; RACK decides about the rest again.
+            self.board.forget_losses();
+        }
         if from != Phase::Loss {
             // The segment was late, not lost: what overtook it shows reordering.
             self.rack.note_reordering();
