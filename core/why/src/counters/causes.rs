@@ -41,6 +41,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
             NOT_CLOSED,
             NOT_BUFFER,
             NOT_IDLE,
+            NOT_PACED,
             RATE_AT_BEST,
             CWND_NEEDED,
             PATH_FULL,

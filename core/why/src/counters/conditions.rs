@@ -364,6 +364,14 @@ pub(super) const RATE_PACED: Condition = Condition {
     holds: |f, _| f.high(F::PacingUse, [0.5, 0.8]).flatten(),
 };
 
+pub(super) const NOT_PACED: Condition = Condition {
+    name: "the rate was not the upper bound of the pacing rate",
+    holds: |f, _| {
+        let at_least = |feature, least| f.value(feature).is_some_and(|value| value >= least);
+        Some(!at_least(F::PacingCap, 0.97) || !at_least(F::PacingUse, 0.93))
+    },
+};
+
 pub(super) const PACING_FIXED: Condition = Condition {
     name: "the pacing rate was at its upper bound, or constant",
     holds: |f, _| {

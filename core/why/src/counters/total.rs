@@ -1,6 +1,6 @@
 //! A single reading of a sender: its counters are since the connection began.
 
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Rate};
 
 use super::account::{CounterAccount, End};
 use super::reading::{Reading, place};
@@ -32,6 +32,7 @@ impl CounterAccount {
         let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {
             return false;
         };
+        let bound = reading.max_pacing_rate.filter(|rate| *rate < Rate::MAX);
         let mut begin = Reading::default();
         let mut end = Reading {
             at: begin.at + busy,
@@ -44,6 +45,9 @@ impl CounterAccount {
             notsent: reading.notsent,
             app_limited: reading.app_limited,
             delivery_rate: reading.delivery_rate,
+            // A bound that the application set holds for the whole connection.
+            pacing_rate: bound.and(reading.pacing_rate),
+            max_pacing_rate: bound,
             ..begin
         };
         for place in TOTALS.into_iter().filter_map(place) {

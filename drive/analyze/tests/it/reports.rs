@@ -573,6 +573,19 @@ fn a_test_of_fewer_bytes_than_an_initial_window_is_over_at_once() {
 }
 
 #[test]
+fn one_run_of_ss_at_the_bound_of_the_pacing_rate_is_paced() {
+    let text = ss(
+        "bbr:(bw:7505992bps,mrtt:42.2) rtt:45.0/0.8 mss:1448 cwnd:82 bytes_sent:5175152 \
+         bytes_acked:5131713 data_segs_out:3574 lastsnd:4 lastrcv:5580 \
+         pacing_rate 7496128bps/7496128bps delivery_rate 7494024bps busy:5576ms unacked:30 \
+         notsent:469152 minrtt:42.2 snd_wnd:458752",
+    );
+    let report = report(&text).unwrap();
+    assert_eq!(primary(&report).0, "pacing-limited");
+    assert!(!report.connections[0].diagnosis.is_unsure());
+}
+
+#[test]
 fn notes_on_many_connections_that_say_the_same_are_one() {
     let run = |socket: u32| ss("rtt:8/4 mss:1448 cwnd:10").replace("40000", &socket.to_string());
     let sockets: String = (20_000..20_300).map(run).collect();
