@@ -47,7 +47,7 @@ A path of 100 Mbit/s with an RTT of 40 ms is emulated between two network namesp
 machine. A receiver that requests a small buffer cannot use it; `gigatcp test` finds out why. \
 Where namespaces may not be created, the same runs in virtual time.",
     after_help = "\
-Example:
+Examples:
   gigatcp demo"
 )]
 pub(crate) struct Arguments {
