@@ -114,15 +114,6 @@ impl Rack {
         self.reo_wnd
     }
 
-    /// Notes that what was first sent at `offset` arrived after data below `fack`.
-    #[inline]
-    pub fn note_late_original(&mut self, offset: u64, fack: u64) {
-        if offset < fack {
-            self.reordering_seen = true;
-            self.reordering_extent = self.reordering_extent.max(fack - offset);
-        }
-    }
-
     /// Notes reordering after a spurious retransmission: the segment had only been overtaken. The
     /// RFC's step 3 does not detect that, since the octets were retransmitted.
     pub fn note_reordering(&mut self) {
@@ -141,8 +132,11 @@ impl Rack {
             self.advance(departure, ack.received_at);
         }
         // Step 3: an octet sent once arrived below the highest known one.
-        if let Some(offset) = revealed.lowest_original {
-            self.note_late_original(offset, revealed.fack);
+        let lowest = revealed.lowest_original;
+        if let Some(offset) = lowest.filter(|offset| *offset < revealed.fack) {
+            self.reordering_seen = true;
+            let extent = revealed.fack - offset;
+            self.reordering_extent = self.reordering_extent.max(extent);
         }
         if ack.duplicate_report || self.dsack_round.is_some() {
             self.count_round(ack);

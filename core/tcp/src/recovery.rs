@@ -156,12 +156,9 @@ pub struct Recovery {
     partial: bool,
     /// Octets sent by limited transmit since SND.UNA advanced.
     limited_transmit: u64,
-    /// SND.UNA when the episode began. Only duplicates of the `resent_span` octets from here on can
-    /// result from it.
+    /// SND.UNA when the episode began. Only duplicates from here up to `recover` can result from
+    /// it.
     episode_start: u64,
-    /// Octets up to the highest end of a retransmission of this episode. It may lie beyond `recover`:
-    /// loss detection by time also suspects what left during recovery.
-    resent_span: u32,
     /// Octets retransmitted in this episode and not yet reported as duplicates. At zero the whole
     /// episode was spurious.
     unproven: u64,
@@ -222,13 +219,10 @@ impl Recovery {
     }
 
     /// Notes that `octets` were retransmitted.
-    pub fn on_retransmit(&mut self, octets: Range<u64>) {
+    pub fn on_retransmit(&mut self, octets: u64) {
         self.owes_retransmission = false;
         self.retransmitted = true;
-        self.unproven += octets.end - octets.start;
-        let span = octets.end.saturating_sub(self.episode_start);
-        let span = u32::try_from(span).unwrap_or(u32::MAX);
-        self.resent_span = self.resent_span.max(span);
+        self.unproven += octets;
     }
 
     /// Retransmits data in flight that was too big for the path. Done as after a timeout, but
@@ -284,7 +278,8 @@ impl Recovery {
             return false;
         }
         self.begin_episode(probe.start);
-        self.on_retransmit(probe.clone());
+        self.retransmitted = true;
+        self.unproven = probe.end - probe.start;
         self.recover = self.recover.max(probe.end);
         true
     }
@@ -292,8 +287,7 @@ impl Recovery {
     /// Processes a D-SACK of `octets`. Returns whether this proves every retransmission of the
     /// episode spurious (RFC 3708 section 2; as Linux's `undo_retrans`).
     pub fn on_duplicate_report(&mut self, octets: Range<u64>) -> bool {
-        let resent_end = self.episode_start + u64::from(self.resent_span);
-        let of_this_episode = octets.start.max(self.episode_start)..octets.end.min(resent_end);
+        let of_this_episode = octets.start.max(self.episode_start)..octets.end.min(self.recover);
         if !self.retransmitted || !self.undoable || of_this_episode.is_empty() {
             return false;
         }
@@ -523,7 +517,6 @@ impl Recovery {
 
     fn begin_episode(&mut self, una: u64) {
         self.episode_start = una;
-        self.resent_span = 0;
         self.unproven = 0;
         self.retransmitted = false;
         self.undoable = true;
@@ -662,23 +655,8 @@ mod tests {
         assert!(detection.lost.is_some());
         assert_eq!(recovery.phase(), Phase::Recovery);
         // A D-SACK of the retransmission does not undo a reduction made for another reason.
-        recovery.on_retransmit(0..1000);
+        recovery.on_retransmit(1000);
         assert!(!recovery.on_duplicate_report(0..1000));
-    }
-
-    #[test]
-    fn a_retransmission_beyond_recover_belongs_to_the_episode() {
-        let (mut recovery, mut board) = flight();
-        take(&mut recovery, &mut board, 0, 4000);
-        assert_eq!(
-            (recovery.phase(), recovery.recover()),
-            (Phase::Recovery, 20_000)
-        );
-        recovery.on_retransmit(0..1000);
-        board.on_transmit(Instant::ZERO, 22_000);
-        recovery.on_retransmit(20_000..21_000);
-        assert!(!recovery.on_duplicate_report(0..1000));
-        assert!(recovery.on_duplicate_report(20_000..21_000));
     }
 
     #[test]

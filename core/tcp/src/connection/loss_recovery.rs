@@ -53,7 +53,7 @@ impl<P: Payload> Connection<P> {
             return LossDetection::default();
         }
         if revealed.acked > 0 {
-            self.run_eifel(now, received_at, revealed, segment);
+            self.run_eifel(now, received_at, segment);
         }
         if self.recovery.phase() == Phase::Loss {
             self.run_frto(now, received_at, revealed, duplicate);
@@ -314,35 +314,18 @@ impl<P: Payload> Connection<P> {
 
     /// Applies RFC 3522 to an acceptable acknowledgment after a retransmission. Ends when one
     /// answers a retransmission or the reduction is undone.
-    fn run_eifel(
-        &mut self,
-        now: Instant,
-        received_at: Instant,
-        revealed: &Revealed,
-        segment: &Segment<P>,
-    ) {
+    fn run_eifel(&mut self, now: Instant, received_at: Instant, segment: &Segment<P>) {
         if !self.eifel.is_waiting() {
             return;
         }
         let Some(stamps) = segment.options.timestamps else {
             return;
         };
-        if !self.eifel.on_acceptable_ack(stamps.ecr) {
-            return;
-        }
-        // In fast recovery the first gap may have been late and others real. A gap whose
-        // retransmission is in flight is not decided, unless it belongs to the next window. One that
-        // RACK only suspects is examined again after the undo. For a timeout, the first gap suffices.
-        let is_timeout = self.recovery.phase() == Phase::Loss;
-        if !is_timeout {
-            let before = self.snd.una - revealed.acked;
-            self.rack.note_late_original(before, revealed.fack);
-        }
-        let is_suspected = self.board.has_lost() && !self.transport.profile.recovery.rack;
-        if is_timeout
-            || !(self.board.has_retransmissions() || is_suspected)
-            || self.snd.una >= self.recovery.recover()
-        {
+        let original_came = self.eifel.on_acceptable_ack(stamps.ecr);
+        // In fast recovery the first gap may have been late and others real: the recovery was
+        // spurious only if all were late. For a timeout, the first suffices.
+        let only_one = !self.board.has_lost() && !self.board.has_retransmissions();
+        if original_came && (only_one || self.recovery.phase() == Phase::Loss) {
             let clock = self.timestamps.as_ref();
             let rtt = clock.and_then(|clock| clock.rtt_by_echo(received_at, stamps.ecr));
             self.answer_spurious(now, rtt);

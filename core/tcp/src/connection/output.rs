@@ -449,7 +449,7 @@ impl<P: Payload> Connection<P> {
         self.board.on_retransmit(now, range.clone());
         let data_end = range.end.min(self.send_buffer.end());
         if reason != SendReason::TailProbe {
-            self.recovery.on_retransmit(range.start..data_end);
+            self.recovery.on_retransmit(data_end - range.start);
             self.note_retransmission(now, range.start);
         }
         let mut flags = Flags::ACK;

@@ -154,7 +154,7 @@ impl<P: Payload> Connection<P> {
             return self.resend(now, lost, reason);
         }
         self.board.on_retransmit(now, lost.clone());
-        self.recovery.on_retransmit(lost.clone());
+        self.recovery.on_retransmit(again);
         self.note_retransmission(now, lost.start);
         self.counters.retransmitted_segments += 1;
         self.send_behind(now, Offset(lost.start), Length(more), reason)

@@ -157,11 +157,6 @@ fn eifel() -> ConnectionConfig {
     })
 }
 
-fn with_rack(mut config: ConnectionConfig) -> ConnectionConfig {
-    config.transport_mut().profile.recovery.rack = true;
-    config
-}
-
 /// TSval when the script begins.
 const T0: u32 = 1000;
 
@@ -322,35 +317,6 @@ fn where_every_hole_was_late_the_last_takes_the_recovery_back() {
         (Phase::Open, 1)
     );
     assert_eq!(t.tcp.info().ssthresh, gigatcp_units::Bytes::MAX);
-}
-
-#[test]
-fn a_suspected_gap_without_a_retransmission_does_not_stop_the_undo() {
-    let mut t = ten_in_flight(&with_rack(eifel()));
-    t.wait_ms(50);
-    t.inject(&ack(1, T0, ",sack 9001:10001 1001:3001"));
-    t.leaving();
-    // The first segment, and some of the six between the SACKed ones.
-    let resent = t.tcp.counters().retransmitted_segments;
-    assert!((2..7).contains(&resent), "{resent}");
-    t.wait_ms(1);
-    let originals = 3001 + (resent - 1) * 1000;
-    t.inject(&ack(originals, T0, ",sack 9001:10001"));
-    t.leaving();
-    assert_eq!(t.tcp.counters().undos, 1);
-}
-
-#[test]
-fn a_late_original_shows_reordering_before_the_recovery_is_decided() {
-    let mut t = ten_in_flight(&with_rack(eifel()));
-    t.wait_ms(50);
-    t.inject(&ack(1, T0, ",sack 5001:9001 1001:4001"));
-    t.leaving();
-    t.wait_ms(1);
-    t.inject(&ack(4001, T0, ",sack 5001:9001"));
-    t.leaving();
-    assert_eq!(t.tcp.counters().undos, 0);
-    assert!(t.tcp.info().reordering_seen);
 }
 
 #[test]
