@@ -80,9 +80,6 @@ pub(crate) struct Exchange {
     small: u32,
 }
 
-/// Segments of fewer bytes are below every MSS in use.
-const SMALL: u32 = 512;
-
 /// Minimum time that an ACK is delayed by a timer: the shortest of hosts is 25 ms.
 const LEAST_DELAY: Duration = Duration::from_millis(20);
 
@@ -126,7 +123,7 @@ impl Exchange {
 
     fn is_small(shown: &AnalyzedPacket<'_>) -> bool {
         let data = shown.connection.direction(shown.verdict.from);
-        shown.packet.payload_len < data.largest_segment().max(SMALL)
+        shown.packet.payload_len < data.largest_segment()
     }
 
     #[inline(never)]
@@ -189,16 +186,13 @@ impl Exchange {
         }
         let delay = self.last_ack.saturating_since(self.last);
         let answer = shown.packet.at.saturating_since(self.last_ack);
-        let slack = LEAST_PAUSE.min(trips / 8);
         let late = answer.saturating_sub(own_trip + own_trip / 4);
+        // Messages at a period near the RTT come by themselves at about the time of the ACK.
+        let slack = LEAST_PAUSE.min(trips / 8);
+        let is_with_ack = answer <= own_trip + slack && answer + slack >= own_trip;
         if since > trips && late <= LEAST_PAUSE && delay >= trip + LEAST_DELAY {
             turns.held += since - trips;
-        } else if late <= slack
-            && answer + slack >= own_trip
-            && delay >= trip
-            && self.small == 1
-            && Self::is_small(shown)
-        {
+        } else if is_with_ack && delay >= trip && self.small == 1 && Self::is_small(shown) {
             turns.held += since;
             turns.held_undelayed += since;
         }
@@ -400,10 +394,27 @@ mod tests {
     #[test]
     fn a_small_rest_sent_at_the_ack_was_held_and_a_later_one_was_not() {
         let held = messages_in_three_pieces(true).turns(Side::Client);
-        assert_eq!(held.held, Duration::from_micros(10 * 10_049));
+        // Of the first message the MSS is not known yet.
+        assert_eq!(held.held, Duration::from_micros(9 * 10_049));
         assert_eq!(held.held_undelayed, held.held);
         let written = messages_in_three_pieces(false).turns(Side::Client);
         assert_eq!(written.held, Duration::ZERO);
+    }
+
+    #[test]
+    fn small_messages_at_a_period_near_the_rtt_were_not_held_by_a_far_sender() {
+        let mut dialog = Conversation::opened(50, 90_000);
+        dialog.say(200_000, Side::Client, 1, 1, MSS);
+        dialog.say(200_050, Side::Server, 1, 1 + MSS, 0);
+        for message in 0..10_u32 {
+            let (at, sent) = (
+                300_000 + u64::from(message) * 100_000,
+                1 + MSS + message * 52,
+            );
+            dialog.say(at, Side::Client, sent, 1, 52);
+            dialog.say(at + 50, Side::Server, 1, sent + 52, 0);
+        }
+        assert_eq!(dialog.exchange().turns(Side::Client).held, Duration::ZERO);
     }
 
     #[test]
