@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use gigatcp_units::Duration;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 
 use crate::capture_point::CapturePoint;
@@ -39,12 +40,17 @@ impl Diagnosis {
                 first.confidence
             ),
             Some(first) => self.unsure(first),
-            None if self.outcome == Outcome::SlowStart => format!(
-                "Nothing limited it: {} in {} is what a new connection delivers at an RTT of {}.",
-                human_bytes(self.delivered),
-                human_duration(self.duration),
-                human_duration(self.min_rtt)
-            ),
+            None if self.outcome == Outcome::SlowStart => {
+                let rtt = match self.min_rtt {
+                    Duration::ZERO => String::new(),
+                    rtt => format!(" at an RTT of {}", human_duration(rtt)),
+                };
+                format!(
+                    "Nothing limited it: {} in {} is what a new connection delivers{rtt}.",
+                    human_bytes(self.delivered),
+                    human_duration(self.duration),
+                )
+            }
             None => self.unknown(),
         }
     }

@@ -365,10 +365,12 @@ pub(super) const RATE_PACED: Condition = Condition {
 };
 
 pub(super) const NOT_PACED: Condition = Condition {
-    name: "the rate was not the upper bound of the pacing rate",
-    holds: |f, _| {
+    name: "the rate was not the upper bound of the pacing rate, without a queue and losses",
+    holds: |f, wait| {
         let at_least = |feature, least| f.value(feature).is_some_and(|value| value >= least);
-        Some(!at_least(F::PacingCap, 0.97) || !at_least(F::PacingUse, 0.93))
+        let is_at_bound = at_least(F::PacingCap, 0.97) && at_least(F::PacingUse, 0.93);
+        let is_free = (NO_QUEUE.holds)(f, wait) == Some(true) && f.value(F::LossRate) <= Some(0.0);
+        Some(!(is_at_bound && is_free))
     },
 };
 

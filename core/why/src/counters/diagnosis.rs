@@ -314,8 +314,10 @@ impl CounterAccount {
         let took = Duration::from_secs_f64(m.time);
         let is_clean = m.retransmitted == 0 && m.delivered > 0 && self.is_coarse();
         // What an initial window carries (RFC 6928) takes one RTT, whatever that is.
-        let fits_initial_window =
-            m.delivered <= 10 * smss.as_u64() && took <= Duration::from_secs(1);
+        // A tester that sends for a time sends for a second at least.
+        let fits_initial_window = m.delivered <= smss.as_u64().saturating_mul(10)
+            && took <= Duration::from_millis(900)
+            && reading.is_some_and(|reading| reading.app_idle.unwrap_or_default().is_zero());
         let is_short = takes_slow_start(m.delivered, smss.as_u64(), rtt, took)
             || rtt.is_zero() && fits_initial_window;
         if is_clean && is_short {

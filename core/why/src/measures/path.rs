@@ -46,7 +46,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// It as a rate of payload.
+    /// The capacity as a rate of payload.
     #[must_use]
     pub fn rate(&self) -> Rate {
         rate(self.bytes_per_second)
