@@ -94,7 +94,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// One for another pass over the same capture, which tracks these only.
+    /// A tracker for another pass over the same capture, which tracks these only.
     pub(crate) fn again<'b>(&self, only: &'b EndsSet) -> Tracker<'b>
     where
         'a: 'b,

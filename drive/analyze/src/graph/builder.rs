@@ -89,7 +89,7 @@ impl GraphBuilder {
     }
 
     /// A builder for an unknown number of points: the longer the graph, the longer its blocks.
-    /// Those with losses and other events stay short.
+    /// Blocks with losses and other events stay short.
     pub fn growing(unit_ns: u64) -> Self {
         Self {
             grows: true,

@@ -103,8 +103,9 @@ const KINDS: [Kind; 8] = [
 ];
 
 impl FailedConnection {
-    /// A connection that was opened, and over which a tester sent for seconds and no byte was delivered.
-    pub(super) fn undelivered(program: &'static str) -> Self {
+    /// A connection that was opened, and over which data was sent for seconds and no byte was delivered,
+    /// as this line says.
+    pub(super) fn undelivered(program: &'static str, line: String) -> Self {
         Self {
             program,
             outcome: "undelivered",
@@ -112,7 +113,7 @@ impl FailedConnection {
                        full size, or failed.",
             fix: "send small and large packets there (ping -M do -s 1400): if only large ones are lost, \
                   lower the MTU or let ICMP pass; if all are, look for what forgot the connection",
-            line: "0 bytes in each interval".to_owned(),
+            line,
         }
     }
 

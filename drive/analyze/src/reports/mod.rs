@@ -287,14 +287,8 @@ impl Statement {
         for part in parts {
             let source = part.source;
             let found = part.connections;
-            // A tester's control connection carries little more than its parameters.
-            let is_of_data = |connection: &&ReportedConnection| {
-                connection.bytes() > CONTROL_BYTES || connection.is_undelivered()
-            };
-            let mut of_data = found.iter().filter(is_of_data).peekable();
-            let has_any = of_data.peek().is_some();
-            if failed.is_none() && has_any && of_data.all(ReportedConnection::is_undelivered) {
-                failed = Some(FailedConnection::undelivered(source));
+            if failed.is_none() {
+                failed = undelivered(&found, source);
             }
             connections.extend(found.into_iter().filter_map(|part| explained(part, source)));
             notes.extend(part.notes);
@@ -321,6 +315,20 @@ impl Statement {
             notes: gathered(notes),
         }
     }
+}
+
+/// The failure of a text of whose connections none delivered data. A tester's control connection
+/// carries little more than its parameters.
+fn undelivered(found: &[ReportedConnection], source: &'static str) -> Option<FailedConnection> {
+    let (stuck, others): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_undelivered());
+    let is_control = |connection: &&ReportedConnection| connection.bytes() <= CONTROL_BYTES;
+    let is_all = others.len() <= stuck.len() && others.iter().all(is_control);
+    let first = stuck.first().filter(|_| is_all)?;
+    let line = match source {
+        "ss" => format!("{}: no data was acknowledged", first.ends),
+        _ => "0 bytes in each interval".to_owned(),
+    };
+    Some(FailedConnection::undelivered(source, line))
 }
 
 /// Joins notes on several connections that say the same: a text may list thousands.
@@ -450,7 +458,10 @@ fn idle(from: &Reading, to: &Reading) -> Option<Duration> {
     let is_empty = to.unacked.unwrap_or(0) == 0 && to.notsent.unwrap_or_default() == Bytes::ZERO;
     let span = to.at.saturating_since(from.at);
     let is_counted = to.busy.is_some() && to.bytes_acked > Some(Bytes::ZERO);
-    (is_same && is_empty && is_counted && !span.is_zero())
+    // What waited for the receiver most of its time has a cause, though it is idle now.
+    let is_open = to.snd_wnd >= to.smss || to.snd_wnd.is_none();
+    let is_free = is_open && to.rwnd_limited.unwrap_or_default() * 2 <= to.busy.unwrap_or_default();
+    (is_same && is_empty && is_counted && is_free && !span.is_zero())
         .then(|| to.last_data_sent.unwrap_or_default().max(span))
 }
 

@@ -81,24 +81,35 @@ pub(super) fn join(statements: &mut [Statement]) {
     for part in joined {
         let part = &mut *parts[part];
         let connections = part.connections.iter();
-        let ends: HashSet<&str> = connections.map(|connection| &*connection.ends).collect();
-        // Notes on connections begin with their ends.
-        let is_listed = |note: &String| {
+        let listed: HashSet<String> = connections
+            .map(|connection| ends(&connection.ends))
+            .collect();
+        // Notes on connections begin with their ends; others are on all that the text lists.
+        let is_kept = |note: &String| {
             let begin = note.split_once(": ").map(|(begin, _)| begin);
-            begin.is_some_and(|begin| ends.contains(begin))
+            match begin.filter(|begin| begin.contains(" -> ")) {
+                Some(begin) => listed.contains(&ends(begin)),
+                None => !listed.is_empty(),
+            }
         };
-        part.notes.retain(is_listed);
+        part.notes.retain(is_kept);
     }
 }
 
-/// Joins what `ss` says at both ends of a connection, in two texts; returns the part of the receiver.
+/// Joins what `ss` says at both ends of a connection at about the same time, in two texts; returns the
+/// part of the receiver.
 fn join_ends(listed: &mut Vec<Listed>) -> Option<usize> {
     let is_receiver = |listed: &Listed| {
         let steps = &listed.connection.steps;
         steps.iter().all(|(end, _)| *end == End::Receiver)
     };
     let receiver = listed.iter().position(is_receiver)?;
-    if listed.len() != 2 || is_receiver(&listed[1 - receiver]) {
+    let sender = listed
+        .get(1 - receiver.min(1))
+        .filter(|_| listed.len() == 2)?;
+    let [sent, received] = [sender, &listed[receiver]].map(|listed| listed.connection.bytes());
+    let is_same_time = sent <= received.saturating_mul(2) && received <= sent.saturating_mul(2);
+    if is_receiver(sender) || !is_same_time {
         return None;
     }
     let Listed { part, connection } = listed.swap_remove(receiver);
