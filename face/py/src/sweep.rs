@@ -140,7 +140,7 @@ impl Sweep {
         serde_json::to_string(self.stored.question()).unwrap_or_default()
     }
 
-    /// Up to `most` repetitions to run next: number of the cell and repetition. Returns none when
+    /// Up to `most` repetitions to run next: number of the cell and repetition. None when
     /// all of this round have been returned.
     fn pending(&self, py: Python<'_>, most: usize) -> PyResult<Vec<(u64, u32)>> {
         let next = released(py, &Vec::new(), |_| self.hand_out(most))?;

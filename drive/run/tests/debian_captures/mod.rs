@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// All of them; prints a message if there are none.
+/// All captures; prints a message if there are none.
 pub fn all() -> Option<Vec<PathBuf>> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut paths = Vec::new();

@@ -86,7 +86,7 @@ impl SweepReport<'_> {
         page
     }
 
-    /// Answer: the largest and the smallest mean, and the axis that explains most.
+    /// The answer: the largest and the smallest mean, and the axis that explains most.
     pub fn answer(&self) -> Option<String> {
         let arms = self.grid.arms.iter();
         let mut means: Vec<_> = arms

@@ -32,7 +32,7 @@ impl Expected {
         })
     }
 
-    /// Them as JSON (`gigatcp.theory/1`), exact, with units in the keys.
+    /// The values as JSON (`gigatcp.theory/1`), exact, with units in the keys.
     pub fn json(&self) -> Map<String, Value> {
         let path = &self.path;
         let mut map = Map::new();

@@ -35,7 +35,7 @@ impl Value {
         }
     }
 
-    /// It as an integer; truth values count.
+    /// The value as an integer; truth values count.
     pub(crate) fn as_int(&self) -> Option<i128> {
         match self {
             Value::Bool(b) => Some(i128::from(*b)),
@@ -44,7 +44,7 @@ impl Value {
         }
     }
 
-    /// It as a real number.
+    /// The value as a real number.
     pub(crate) fn as_float(&self) -> Option<f64> {
         match self {
             Value::Float(x) => Some(*x),
