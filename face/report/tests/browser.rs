@@ -544,12 +544,9 @@ fn a_page_of_many_series_begins_with_some_and_shows_the_others_when_asked() {
 
     browser.script("[...document.querySelectorAll('#legend button')].find((b) => b.textContent === 'All').click()");
     assert_eq!(script("picture.data.rows[0].lines.length"), 40);
-    let head = script("document.querySelector('.picture .head b').textContent");
-    let head = head.as_str().unwrap();
-    assert!(
-        head.starts_with("Limited by (the first 8 of 40): "),
-        "{head}"
-    );
+    let text = script("document.querySelector('.picture .head b').textContent");
+    let head = text.as_str().unwrap();
+    assert!(head.starts_with("Limited (the first 8 of 40): "), "{head}");
     assert_eq!(browser.text("legend-note"), "");
     browser.open(&file, "show=series-7&show=series-9");
     assert_eq!(shown(), serde_json::json!([7, 9]));
