@@ -149,7 +149,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             State::Opening => self.setup(round),
             State::Closing => self.closing(round),
             State::Window => self.window(moment),
-            State::Idle | State::Full | State::Slack if self.facts.held >= 0.3 => {
+            State::Idle | State::Full | State::Slack if self.facts.waits_for_acks() => {
                 place("delayed-ack-stall")
             }
             State::Idle if self.is_held_back(moment) => place("outage"),

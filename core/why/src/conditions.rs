@@ -16,6 +16,7 @@ use crate::causes::{mss_clamped::are_messages, place};
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
 use crate::measures::{Measures, per_second, ratio};
 use crate::round::State;
+use crate::sender_view::scale::MAX_SCALE;
 use crate::trigger::{has_stopped_reader, is_peer_unanswered, meets_none, meets_queue};
 
 /// A condition, and how it is tested.
@@ -294,7 +295,7 @@ conditions! {
     ACK_HELD "ack-held" "an ACK of two segments or less came 20 ms to 1 s later than the minimum RTT, and than another of the same flight; or small rests went out as soon as all before them was acknowledged, for 30 % of the time"
         Round |moment| {
             let m = moment.m();
-            if moment.facts.held >= 0.3 {
+            if moment.facts.waits_for_acks() {
                 return Some(true);
             }
             let round = moment.round();
@@ -467,7 +468,6 @@ fn edge_stood(moment: &Moment<'_, '_, '_>) -> Option<bool> {
 /// Whether the largest flight is within two segments of the advertised window at one of the scales that
 /// RFC 7323 allows.
 fn fits_a_scale(m: &Measures<'_>) -> bool {
-    const MAX_SCALE: u32 = 14;
     let flight = m.rounds.iter().map(|round| round.flight).max();
     let window = m.receiver().windows().map(|windows| windows.most);
     let Some((flight, window)) = flight.zip(window) else {

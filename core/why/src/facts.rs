@@ -171,6 +171,11 @@ impl<'a, 'b> Facts<'a, 'b> {
         self.m.sees_queues() || queued * 2 >= self.m.duration
     }
 
+    /// Whether waits of small rests for ACKs took enough of an exchange to be its cause.
+    pub fn waits_for_acks(&self) -> bool {
+        self.held >= 0.3
+    }
+
     /// Whether the window can have been kept small by missing window scaling.
     pub fn is_unscaled(&self) -> bool {
         /// A window below this was not kept small by missing scaling.

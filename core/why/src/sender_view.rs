@@ -17,7 +17,7 @@ mod overtaken;
 #[cfg(test)]
 mod properties;
 mod released;
-mod scale;
+pub(crate) mod scale;
 mod sent;
 pub(crate) mod spacing;
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 
 /// Largest scale (RFC 7323 section 2.3).
-const MAX_SCALE: usize = 14;
+pub(crate) const MAX_SCALE: usize = 14;
 
 /// Minimum number of times that the sender had sent before an ACK came.
 const MIN_SEEN: u64 = 12;

@@ -588,12 +588,9 @@ fn one_run_of_ss_at_the_bound_of_the_pacing_rate_is_paced() {
 #[test]
 fn notes_on_many_connections_that_say_the_same_are_one() {
     let run = |socket: u32| ss("rtt:8/4 mss:1448 cwnd:10").replace("40000", &socket.to_string());
-    let sockets: String = (20_000..20_300).map(run).collect();
-    let sockets = sockets.replace(
-        "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n",
-        "",
-    );
-    let report = report(&sockets).unwrap();
+    let runs: String = (20_000..20_300).map(run).collect();
+    let heads = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n";
+    let report = report(&runs.replace(heads, "")).unwrap();
     let busy = "192.0.2.1:20000 -> 198.51.100.2:5201 and 299 more: no time with data in flight";
     assert!(report.notes[0].starts_with(busy), "{:?}", report.notes);
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
