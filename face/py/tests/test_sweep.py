@@ -1,8 +1,6 @@
 import os
-import statistics
 import subprocess
 import sys
-import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -276,20 +274,3 @@ def test_a_wrong_axis_is_said_with_its_place(small: Plan) -> None:
         gigatcp.sweep(small, {"path.rtt": "10 ms..fast log 3"})
     with pytest.raises(gigatcp.Error, match="no metric is called `goodness`"):
         gigatcp.sweep(small, {"path.rtt": ["1 ms"]}, metric="goodness")
-
-
-def test_time_is_spent_in_worlds(small: Plan, tmp_path: Path) -> None:
-    """CPU time of a sweep next to that of its worlds, which `run_bundle` runs."""
-    plan = small.set("flow.bytes=5 MB")
-    axes = {"path.loss": "1e-5..1e-3 log 10"}
-    units = [(cell, repetition) for cell in range(10) for repetition in range(4)]
-    # The two of a round share what disturbs them; the median leaves out a round that is disturbed in part.
-    ratios = []
-    for number in range(4):
-        began = time.process_time()
-        result = gigatcp.sweep(plan, axes, repeat=4, jobs=1, out=tmp_path / str(number))
-        between = time.process_time()
-        gigatcp._native.run_bundle(result.native.question, _sweep.version(), units)
-        ratios.append((between - began) / (time.process_time() - between))
-    # 5 % is what 10,000 cells are measured at; forty have the opening of the store in them.
-    assert statistics.median(ratios) < 1.25
