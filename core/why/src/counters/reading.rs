@@ -81,6 +81,8 @@ reading! {
     retrans: u64 = "tcpi_retrans" in count;
     /// Time since data was last sent.
     last_data_sent: Duration = "tcpi_last_data_sent" in millis;
+    /// Time since data last arrived; before any, since the connection began.
+    last_data_recv: Duration = "tcpi_last_data_recv" in millis;
     /// Time since an ACK last arrived.
     last_ack_recv: Duration = "tcpi_last_ack_recv" in millis;
     /// Path MTU.

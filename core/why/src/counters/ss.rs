@@ -25,8 +25,6 @@ pub struct Socket {
     pub congestion: Option<String>,
     /// Its counters.
     pub reading: Reading,
-    /// Time since data was last received, or since the connection began.
-    pub last_received: Option<Duration>,
     /// Timer that runs, if any.
     pub timer: Option<Timer>,
 }
@@ -86,7 +84,7 @@ const ZEROS: [&str; 17] = [
 ];
 
 /// Items `name:number`, with their words and the factors of their units.
-const ITEMS: [(&str, &str, f64); 33] = [
+const ITEMS: [(&str, &str, f64); 34] = [
     ("rto", "tcpi_rto", 1e3),
     ("backoff", "tcpi_backoff", 1.0),
     ("mss", "tcpi_snd_mss", 1.0),
@@ -104,6 +102,7 @@ const ITEMS: [(&str, &str, f64); 33] = [
     ("data_segs_out", "tcpi_data_segs_out", 1.0),
     ("data_segs_in", "tcpi_data_segs_in", 1.0),
     ("lastsnd", "tcpi_last_data_sent", 1.0),
+    ("lastrcv", "tcpi_last_data_recv", 1.0),
     ("lastack", "tcpi_last_ack_recv", 1.0),
     ("delivered", "tcpi_delivered", 1.0),
     ("delivered_ce", "tcpi_delivered_ce", 1.0),
@@ -315,7 +314,7 @@ fn step<'a>(from: &'a SsSnapshot, to: &'a SsSnapshot) -> (Duration, Times) {
             || b.bytes_sent > Some(Bytes::ZERO);
         let has_sent =
             !is_counted || a.data_segs_out != b.data_segs_out || a.bytes_sent != b.bytes_sent;
-        since(before.last_received, after.last_received, is_silent)
+        since(a.last_data_recv, b.last_data_recv, is_silent)
             .or_else(|| since(a.last_data_sent, b.last_data_sent, !has_sent))
     });
     if let Some(step) = counted {
@@ -377,7 +376,6 @@ fn socket(words: &[&str]) -> Option<(Socket, usize)> {
         peer: (*peer).into(),
         congestion: None,
         reading: Reading::of_words(Instant::ZERO, queues),
-        last_received: None,
         timer: None,
     };
     Some((socket, from + 5))
@@ -454,10 +452,6 @@ impl Socket {
             }
         } else {
             match item {
-                "lastrcv" => {
-                    let ms: Option<u32> = value.parse().ok();
-                    self.last_received = ms.map(|ms| Duration::from_millis(ms.into()));
-                }
                 "timer" => self.timer = timer(value),
                 _ => self.pair(item, value),
             }

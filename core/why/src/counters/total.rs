@@ -1,6 +1,6 @@
 //! A single reading of a sender: its counters are since the connection began.
 
-use gigatcp_units::{Duration, Rate};
+use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::account::{CounterAccount, End};
 use super::reading::{Reading, place};
@@ -25,7 +25,8 @@ const TOTALS: [&str; 14] = [
 
 impl CounterAccount {
     /// Adds the only reading of a sender. Its counters are since the connection began; the time
-    /// explained is that in which data was unsent or in flight, which they measure. What holds at the
+    /// explained is that in which data was unsent or in flight, which they measure, and that in which
+    /// nothing arrived and nothing was to be sent, up to the last data. What holds at the
     /// moment of the reading stands for that time, except for its end if the timer expired again and
     /// again there. Returns whether there was such time.
     pub fn on_total(&mut self, reading: &Reading) -> bool {
@@ -35,7 +36,7 @@ impl CounterAccount {
         let bound = reading.max_pacing_rate.filter(|rate| *rate < Rate::MAX);
         let mut begin = Reading::default();
         let mut end = Reading {
-            at: begin.at + busy,
+            at: begin.at + busy.max(quiet(reading)),
             smss: reading.smss,
             options: reading.options,
             snd_wnd: reading.snd_wnd,
@@ -72,6 +73,17 @@ impl CounterAccount {
         self.is_total = true;
         true
     }
+}
+
+/// Time without data from the peer until this end last sent: the connection is at least as old. If it
+/// is longer than all of the busy time, its application had nothing to send for the rest of it.
+fn quiet(reading: &Reading) -> Duration {
+    let is_empty = reading.unacked == Some(0) && reading.notsent == Some(Bytes::ZERO);
+    let ended = reading.last_data_sent.filter(|_| is_empty);
+    reading
+        .last_data_recv
+        .unwrap_or_default()
+        .saturating_sub(ended.unwrap_or_default())
 }
 
 /// Time since the first of the segments that are retransmitted: the last time, and the timeouts

@@ -135,8 +135,8 @@ fn since_begin(connection: &ReportedConnection) -> String {
              was sent"
         ),
         _ => format!(
-            "{ends}: explained are the {} since the connection began in which data was unsent or in \
-             flight (busy)",
+            "{ends}: its counters since the connection began explain it; data was unsent or in flight \
+             for {} (busy)",
             human_duration(busy)
         ),
     }

@@ -71,14 +71,11 @@ fn one_run_of_ss_shows_what_limited_since_the_connection_began() {
         "{}",
         first.share
     );
-    assert_eq!(diagnosis.duration.as_millis(), 438_588);
+    // Nothing arrived for that long.
+    assert_eq!(diagnosis.duration.as_millis(), 438_620);
     // 50394960214 bytes in that time.
     assert!((diagnosis.throughput.as_bps() as f64 / 919.2e6 - 1.0).abs() < 0.001);
-    assert!(
-        notes(&report, "439 s since the connection began"),
-        "{:?}",
-        report.notes
-    );
+    assert!(notes(&report, "in flight for 439 s"), "{:?}", report.notes);
 }
 
 #[test]
@@ -524,6 +521,28 @@ fn a_sender_that_sent_nothing_between_two_runs_of_ss_is_idle() {
         "{}",
         diagnosis.sentence()
     );
+}
+
+#[test]
+fn one_run_of_ss_whose_application_pauses_shows_the_time_between() {
+    // Nothing arrived for 21.84 s, and data was in flight for 2.9 s of them.
+    let run = |silent: u32, sent: u32| {
+        ss(&format!(
+            "rtt:21.3/0.5 mss:1448 cwnd:44 bytes_sent:4300000 bytes_acked:4300001 \
+             data_segs_out:2988 lastsnd:{sent} lastrcv:{silent} busy:2900ms delivery_rate 16.2Mbps \
+             app_limited minrtt:20.3 snd_wnd:1048576"
+        ))
+        .replace("90000 ", "0 ")
+    };
+    let paused = report(&run(21_840, 180)).unwrap();
+    assert_eq!(primary(&paused).0, "application-limited");
+    let diagnosis = &paused.connections[0].diagnosis;
+    assert!(!diagnosis.is_unsure());
+    assert_eq!(diagnosis.duration.as_millis(), 21_660);
+    // What came after the last data is no part of the transfer.
+    let ended = report(&run(21_840, 18_900)).unwrap();
+    let diagnosis = &ended.connections[0].diagnosis;
+    assert_eq!(diagnosis.duration.as_millis(), 2940);
 }
 
 #[test]

@@ -99,10 +99,11 @@ pub(super) struct Change {
 const UNKNOWN: i64 = -1;
 
 /// Words that change at every sample and that no cause rests on.
-const LEFT_OUT: [&str; 8] = [
+const LEFT_OUT: [&str; 9] = [
     "tcpi_rto",
     "tcpi_rttvar",
     "tcpi_last_data_sent",
+    "tcpi_last_data_recv",
     "tcpi_last_ack_recv",
     "tcpi_rcv_space",
     "tcpi_segs_in",
