@@ -273,6 +273,8 @@ impl Controller for Bbr {
         for window in [&mut self.cwnd, &mut self.prior_cwnd] {
             *window = (*window * self.mss / new).clamp(1, MAX_CWND);
         }
+        // Of the larger segments it holds two as well (RFC 5681 equation 4).
+        self.ssthresh = self.ssthresh.max(Bytes::new(2 * new));
         self.mss = new;
     }
 

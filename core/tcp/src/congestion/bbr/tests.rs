@@ -1,7 +1,8 @@
 //! BBRv1 over one bottleneck: values of the paper and of Linux's constants.
 
-use gigatcp_units::Duration;
+use gigatcp_units::{Bytes, Duration};
 
+use super::super::Controller;
 use super::super::model_path::{Path, SIZE, config};
 use super::{Bbr, MIN_CWND, Mode, UNIT};
 
@@ -38,6 +39,16 @@ fn startup_fills_the_pipe_and_drain_empties_the_queue_in_three_round_trips() {
     let rounds = drain.as_secs_f64() / RTT.as_secs_f64();
     assert!((1.9..4.0).contains(&rounds), "{rounds} round trips");
     assert_eq!(path.lost, 0);
+}
+
+#[test]
+fn ssthresh_holds_two_segments_after_they_grew() {
+    let mut path = path();
+    path.until(MINUTE, |path| path.control.mode == Mode::ProbeBw);
+    let ssthresh = path.control.ssthresh().as_u64();
+    assert!((50_000..200_000).contains(&ssthresh), "{ssthresh}");
+    path.control.on_smss_change(ssthresh as u32);
+    assert_eq!(path.control.ssthresh(), Bytes::new(2 * ssthresh));
 }
 
 /// The gains have the order of the paper. Each phase lasts a minimum RTT and up to 15 % more. The
