@@ -16,6 +16,7 @@ use gigatcp_protocol::iperf3::{Direction, Parameters};
 use socket2::SockRef;
 
 use super::options;
+use super::page_aligned::PageAligned;
 
 /// Warm-up time of the streams, and measured time.
 const TIMES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(400)];
@@ -70,7 +71,7 @@ pub fn loopback_ceiling(parameters: &Parameters, block: usize) -> io::Result<f64
 }
 
 fn send(mut socket: &TcpStream, block: usize, stop: &AtomicBool) {
-    let data = vec![0; block.max(1)];
+    let data = PageAligned::zeroed(block.max(1));
     while !stop.load(Ordering::Relaxed) {
         match socket.write(&data) {
             Err(error) if !is_wait(&error) => break,
@@ -80,7 +81,7 @@ fn send(mut socket: &TcpStream, block: usize, stop: &AtomicBool) {
 }
 
 fn receive(mut socket: &TcpStream, block: usize, bytes: &AtomicU64, stop: &AtomicBool) {
-    let mut data = vec![0; block.max(1)];
+    let mut data = PageAligned::zeroed(block.max(1));
     while !stop.load(Ordering::Relaxed) {
         match socket.read(&mut data) {
             Ok(0) => break,

@@ -10,6 +10,7 @@ use gigatcp_why::counters::Reading;
 use socket2::SockRef;
 
 use super::options::{self, Effective};
+use super::page_aligned::PageAligned;
 use crate::system::socket::WireCounts;
 use crate::{Sampler, View};
 
@@ -31,7 +32,7 @@ impl Default for BufferLimits {
 /// Block that a sender writes repeatedly.
 #[derive(Debug)]
 pub(super) struct Block {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: PageAligned,
     /// File with these bytes, to be sent without a copy (`-Z`).
     pub(super) file: Option<File>,
 }

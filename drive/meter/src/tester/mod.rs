@@ -58,6 +58,7 @@ pub mod nuttcp;
 mod offload;
 mod options;
 mod outcome;
+mod page_aligned;
 mod presence;
 mod ramp;
 mod rate_limit;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::{Block, Connection};
 use super::counters::{Counters, Role};
+use super::page_aligned::PageAligned;
 use super::rate_limit::Paid;
 use super::shared::Shared;
 use super::switch::Switch;
@@ -90,7 +91,7 @@ fn drain(connection: &dyn Connection, shared: &Shared) -> io::Result<()> {
 /// Bytes still unread when the test is over are not counted: the peer may still be sending.
 fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io::Result<()> {
     shared.switch.wait();
-    let mut buffer = vec![0; shared.block];
+    let mut buffer = PageAligned::zeroed(shared.block);
     let mut paid = Paid::default();
     while !shared.switch.is_stopped() {
         let read = if shared.parameters.skip_rx_copy {
@@ -113,9 +114,9 @@ fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) ->
 }
 
 /// A block of incompressible bytes.
-pub(super) fn payload(size: usize) -> Vec<u8> {
+pub(super) fn payload(size: usize) -> PageAligned {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut block = vec![0; size];
+    let mut block = PageAligned::zeroed(size);
     for chunk in block.chunks_mut(8) {
         state = gigatcp_units::random::mix(state);
         chunk.copy_from_slice(&state.to_le_bytes()[..chunk.len()]);

@@ -16,6 +16,7 @@ use gigatcp_units::{self as units, Rate};
 use super::super::counters::UdpCounts;
 use super::super::counters::{Counters, Role};
 use super::super::offload::BatchSender;
+use super::super::page_aligned::PageAligned;
 use super::super::rate_limit::Paid;
 use super::super::shared::Shared;
 use super::super::socket::Socket;
@@ -181,7 +182,7 @@ impl Link {
         shared: &Shared,
     ) -> io::Result<()> {
         shared.switch.wait();
-        let mut buffer = vec![0; shared.block];
+        let mut buffer = PageAligned::zeroed(shared.block);
         let (mut filled, mut calls, mut mark, mut is_first) = (0, 0_u64, None, true);
         let mut paid = Paid::default();
         while !shared.switch.is_stopped() {
