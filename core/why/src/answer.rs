@@ -179,7 +179,7 @@ impl Diagnosis {
             };
         };
         if first.cause.is_path {
-            return format!("no more: the path was full; {achieved}");
+            return self.of_full_path(first, &achieved);
         }
         let next = self.next.map_or_else(String::new, next_in_words);
         let Some(gain) = gain else {
@@ -196,6 +196,25 @@ impl Diagnosis {
             human_rate(gain.rate),
             times(gain.times)
         )
+    }
+
+    /// A path carries no more while it is full; for the rest of the time, no more than its rate is known.
+    fn of_full_path(&self, first: &Verdict, achieved: &str) -> String {
+        const WHOLE: f64 = 0.95;
+        if first.share >= WHOLE {
+            return format!("no more: the path was full; {achieved}");
+        }
+        let share = first.share * 100.0;
+        let (rate, is_least) = (self.capacity.rate(), self.capacity.is_lower_bound());
+        match Some(rate).filter(|rate| !is_least && *rate > self.throughput) {
+            Some(rate) => format!(
+                "at most {}: {achieved}; the path was full for {share:.0} % of the time",
+                human_rate(rate)
+            ),
+            None => {
+                format!("no more while the path was full, {share:.0} % of the time; {achieved}")
+            }
+        }
     }
 
     fn limits(&self, sure: Option<&Verdict>) -> Vec<Limit> {

@@ -16,7 +16,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 9293 section 3.8.6",
         "RFC 9293 section 3.8.6.1 (zero window probes)",
     ],
-    leads_from: Some(0.4),
+    leads_from: Some(0.2),
     is_window: true,
     shows_in_few_packets: true,
     delivers_nothing: true,

@@ -140,7 +140,9 @@ impl Account {
         if is_decided || is_shown(entry, features, wait) {
             to.shown += seconds;
         }
-        to.bytes += slice.acked as f64 * seconds / slice.length.as_secs_f64().max(1e-9);
+        if !matches!(wait, Wait::Idle | Wait::Stalled) {
+            to.bytes += slice.acked as f64 * seconds / slice.delivering().as_secs_f64().max(1e-9);
+        }
         to.slices.merge(slice);
         if length > to.largest.1 {
             to.largest = (index, length);

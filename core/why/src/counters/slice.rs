@@ -195,12 +195,18 @@ slice! {
 }
 
 impl Slice {
-    /// Delivery rate over the time with data to deliver, in bytes per second. That time is at least
-    /// half of the slice, since the kernel's ticks hide how short a burst was.
+    /// Time in which data was delivered, at least half of the slice: the kernel's ticks hide how short
+    /// a burst was.
+    pub fn delivering(&self) -> Duration {
+        let [idle, stalled] = [Wait::Idle, Wait::Stalled].map(|wait| self.waits[wait as usize]);
+        self.length
+            .saturating_sub(idle + stalled)
+            .max(self.length / 2)
+    }
+
+    /// Delivery rate over the time with data to deliver, in bytes per second.
     pub fn rate(&self) -> f64 {
-        let idle = self.waits[Wait::Idle as usize];
-        let busy = self.length.saturating_sub(idle).max(self.length / 2);
-        self.acked as f64 / busy.as_secs_f64().max(1e-6)
+        self.acked as f64 / self.delivering().as_secs_f64().max(1e-6)
     }
 
     /// That rate, limited to 1.25 times the kernel's best sample. The limit removes jumps of

@@ -686,6 +686,36 @@ fn ss_loop(items: impl Fn(u64) -> String) -> String {
 }
 
 #[test]
+fn path_that_was_full_for_a_part_of_the_time_may_carry_more() {
+    // 20 Mbit/s behind a queue of 40 ms, for all of the time or for four fifths of it.
+    let could_be = |busy_ms: u64| {
+        let text = ss_loop(|run| {
+            format!(
+                "rtt:60.1/0.5 mss:1448 cwnd:104 ssthresh:100 bytes_sent:{} bytes_acked:{} data_segs_out:{} \
+                 lastsnd:4 lastrcv:{} busy:{}ms unacked:104 notsent:90000 delivery_rate 20.0Mbps \
+                 minrtt:20.0 snd_wnd:3000000",
+                2500 * busy_ms * run + 150_592,
+                2500 * busy_ms * run,
+                2500 * busy_ms * run / 1448 + 104,
+                500 * run,
+                busy_ms * run,
+            )
+        });
+        let report = report(&text).unwrap();
+        assert_eq!(primary(&report).0, "path-saturated");
+        report.connections[0].diagnosis.answer().could_be
+    };
+    assert_eq!(
+        could_be(500),
+        "no more: the path was full; 20.0 Mbit/s achieved"
+    );
+    assert_eq!(
+        could_be(400),
+        "at most 20.0 Mbit/s: 16.0 Mbit/s achieved; the path was full for 80 % of the time"
+    );
+}
+
+#[test]
 fn rests_of_messages_that_wait_for_an_ack_are_nagles() {
     let items = |run: u64, received: u64| {
         format!(
