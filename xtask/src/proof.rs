@@ -9,7 +9,7 @@
 //! `--ndt7` runs the tester against M-Lab's server; `--net` runs programs and the tests of published
 //! crates over `gigatcp-net`.
 //! Property tests, which CI runs with a fixed seed, draw new cases; `--properties` runs only
-//! them. Sweeps of the Python module run on dask, MPI and Ray. `--agents` makes transfers with a
+//! them. Each target of `fuzz` is searched for a minute. Sweeps of the Python module run on dask, MPI and Ray. `--agents` makes transfers with a
 //! fault and healthy ones, and grades what a script of three calls of `gigatcp mcp` concludes;
 //! `--fix` makes hosts with wrong settings, and grades what the advice of `gigatcp doctor` brings
 //! them. Both require root. `--packages` installs the packages of `dist` in clean roots. First
@@ -19,7 +19,9 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Command;
 
-use crate::{Failed, ci, files, grade, installed, ndt, net_suites, process, python, targets, top};
+use crate::{
+    Failed, ci, files, fuzz, grade, installed, ndt, net_suites, process, python, targets, top,
+};
 
 /// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
@@ -87,6 +89,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     properties(seed)?;
     println!("\n== python on executors");
     python::run(&["--executors".to_owned()])?;
+    fuzz::run(&[fuzz::ALL.to_owned()])?;
     for text in WORLDS.iter().chain(&TESTER) {
         graded(text)?;
     }
