@@ -111,6 +111,10 @@ fn misuse(error: &clap::Error) -> ExitCode {
     );
     if !is_wanted {
         let failure = invalid_arguments(&error.render().to_string());
+        let failure = match setting(error) {
+            Some(setting) => failure.hint(format!("it is a setting here: `{setting}`")),
+            None => failure,
+        };
         failure.say();
         return ExitCode::from(failure.exit_status());
     }
@@ -151,6 +155,17 @@ fn invalid_arguments(text: &str) -> Failure {
     failure.hint(format!(
         "`gigatcp {command} --help` has the options, and examples"
     ))
+}
+
+/// The form KEY=VALUE of an unknown option of `test`, which iperf3 or nuttcp has as an option.
+fn setting(error: &clap::Error) -> Option<String> {
+    let given = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(given))) => given,
+        _ => return None,
+    };
+    let is_test = std::env::args().nth(1).as_deref() == Some("test");
+    let name = given.trim_start_matches('-').replace('-', "_");
+    is_test.then(|| commands::test::setting(&name)).flatten()
 }
 
 /// Error for an unknown command, with the nearest one as hint.

@@ -53,6 +53,7 @@ use gigatcp_meter::tester::{self, Outcome as Measured, TestError};
 use gigatcp_units::{Bytes, Duration};
 
 use self::settings::Settings;
+pub(crate) use self::settings::setting;
 use super::Outcome;
 use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;

@@ -236,6 +236,12 @@ const KEYS: [Key; 17] = [
     },
 ];
 
+impl Key {
+    fn form(&self) -> String {
+        format!("{}={}", self.name, self.value)
+    }
+}
+
 fn flag(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "true or false".to_owned())
 }
@@ -266,12 +272,14 @@ impl Settings {
     }
 }
 
+/// How the setting of this name is written.
+pub(crate) fn setting(name: &str) -> Option<String> {
+    KEYS.iter().find(|key| key.name == name).map(Key::form)
+}
+
 /// The settings as lines of the help.
 pub(super) fn help() -> String {
-    let lines = KEYS.map(|key| {
-        let form = format!("{}={}", key.name, key.value);
-        format!("  {form:22} {}\n", key.about)
-    });
+    let lines = KEYS.map(|key| format!("  {:22} {}\n", key.form(), key.about));
     format!("Settings, as KEY=VALUE:\n{}", lines.concat())
 }
 
