@@ -7,6 +7,8 @@
 //! options cut off, have a separate table: windows are unknown there, and answers less often
 //! correct.
 
+use gigatcp_units::Duration;
+
 use crate::account::{Account, Attributed};
 use crate::causes::CAUSES;
 use crate::measures::Measures;
@@ -55,7 +57,8 @@ pub(crate) fn confidence(m: &Measures<'_>, attributed: &Attributed) -> f64 {
 const LEADING: [f64; 4] = [0.46, 4.93, 1.28, -3.6];
 
 /// Probability that a cause found with this confidence is the first one, from its share of the time
-/// whose cause is known, and the part of its own time that facts decided.
+/// whose cause is known, and the part of its own time that facts decided. What leads over a path that
+/// was full for as long does not compete with it.
 /// `1 / (1 + exp(-(a · -ln(1 - confidence) + b · share + c · decided + d)))`.
 pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 {
     let confidence = confidence(m, &account.causes[cause]);
@@ -65,7 +68,12 @@ pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 
     let time: f64 = parts
         .map(|part| account.causes[part].time.as_secs_f64())
         .sum();
-    let known = m.duration.saturating_sub(account.unknown);
+    let others = (0..CAUSES.len()).filter(|index| CAUSES[*index].is_path && *index != cause);
+    let full: Duration = others
+        .filter(|_| CAUSES[cause].leads_from.is_some())
+        .map(|index| account.causes[index].time)
+        .fold(Duration::ZERO, |sum, time| sum + time);
+    let known = m.duration.saturating_sub(account.unknown + full);
     let share = time / known.as_secs_f64().max(1e-9);
     let own = &account.causes[cause];
     let decided = own.decided.as_secs_f64() / own.time.as_secs_f64().max(1e-9);
