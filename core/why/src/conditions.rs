@@ -14,6 +14,7 @@ use gigatcp_units::Duration;
 use crate::CapturePoint;
 use crate::causes::{mss_clamped::are_messages, place};
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
+use crate::measures::losses::were_dropped_by_receiver;
 use crate::measures::{Measures, per_second, ratio};
 use crate::round::State;
 use crate::sender_view::scale::MAX_SCALE;
@@ -161,6 +162,8 @@ conditions! {
         Round |moment| Some(moment.m().after[moment.index].is_some());
     MOSTLY_SPURIOUS "mostly-spurious" "more than half of the retransmissions were of data that had arrived"
         Connection |facts| Some(facts.spurious * 2 > facts.retransmitted && facts.spurious > 0);
+    LOST_AT_RECEIVER "lost-at-receiver" "most of what was lost had passed the capture at the receiver: its host dropped it"
+        Connection |facts| Some(were_dropped_by_receiver(facts.m));
     REORDERED "reordered" "in an eighth of the loss events more than half of the retransmissions were of data that had arrived, after duplicate ACKs, SACK or packets out of order"
         Connection |facts| {
             let reordering = place("reordering-mistaken-for-loss");

@@ -17,6 +17,7 @@ use crate::next_limit::window_rate;
 use crate::outcome::trailing_idle;
 use crate::round::{Round, State};
 use crate::score::is_allowed;
+use crate::sender_view::acked_to;
 use crate::trigger;
 
 /// Minimum number of data packets from which a limit can be inferred.
@@ -60,8 +61,10 @@ pub(crate) struct Facts<'a, 'b> {
     /// Whether no ACK ended 4 of 5 of at least 10 pauses, and all written data had been sent for two
     /// fifths of the time.
     pub writes_release: bool,
-    /// Whether it was as fast as slow start is.
+    /// Whether it was as fast as slow start is, to its end.
     pub is_slow_start: bool,
+    /// Whether the capture ends before it was slower than slow start.
+    pub is_cut_early: bool,
     /// Bytes of less than a full segment acknowledged at any time.
     pub small_acked: bool,
     /// Maximum time of a first retransmission timeout, without two RTTs.
@@ -110,7 +113,8 @@ impl<'a, 'b> Facts<'a, 'b> {
                 && m.exchange.trips() * 3 >= m.exchange.elapsed() * 2,
             acks_release: acks_release(m),
             writes_release: writes_release(m),
-            is_slow_start: is_slow_start(m, delivered),
+            is_slow_start: is_slow_start(m, delivered) && !is_cut(m),
+            is_cut_early: is_slow_start(m, delivered) && is_cut(m),
             small_acked,
             first_timeout: first_timeout(m),
             timeouts_in_row: trigger::timeouts_in_row(m),
@@ -460,6 +464,15 @@ fn is_slow_start(m: &Measures<'_>, delivered: u64) -> bool {
     let payload = delivered.saturating_sub(u64::from(m.data().has_fin()));
     let is_clean = m.data().retransmitted_segments() == 0 && payload > 0;
     is_clean && takes_slow_start(delivered, m.mss(), m.base, took)
+}
+
+/// Whether the capture ends while data is in flight, and neither side closed.
+fn is_cut(m: &Measures<'_>) -> bool {
+    let in_flight = m.sender_view.nxt.saturating_sub(acked_to(m.data()));
+    let is_closed = [m.data(), m.receiver()]
+        .iter()
+        .any(|side| side.has_fin() || side.has_reset());
+    in_flight >= 2 * m.mss() && !is_closed
 }
 
 /// Whether a new connection takes that time to deliver these bytes, in few rounds.

@@ -68,7 +68,12 @@ impl Outcome {
             return Self::Idle { took, idle };
         }
         let packets = facts.data_packets;
-        let is_short = packets < MIN_DATA_PACKETS;
+        let is_decided = |index: usize| {
+            let first = &account.causes[index];
+            first.decided * 2 >= first.time
+        };
+        let is_only_growth = facts.is_cut_early && !account.most().is_some_and(is_decided);
+        let is_short = packets < MIN_DATA_PACKETS || is_only_growth;
         if facts.is_slow_start && !(is_short && is_unanswered(m)) {
             return Self::SlowStart;
         }

@@ -31,6 +31,7 @@ pub(crate) const CAUSE: Cause = Cause {
     requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED],
     refuted_by: &[
         MOSTLY_SPURIOUS,
+        LOST_AT_RECEIVER,
         DROPS_WITHOUT_QUEUE,
         DROPS_AT_LONGEST_QUEUE,
         LATE_LOSS_LARGE,

@@ -24,6 +24,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     refuted_by: &[
         MOSTLY_SPURIOUS,
+        LOST_AT_RECEIVER,
         STANDING_QUEUE,
         DROPS_MEET_QUEUE,
         WRITES_RELEASE,

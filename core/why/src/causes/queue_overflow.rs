@@ -17,7 +17,12 @@ pub(crate) const CAUSE: Cause = Cause {
     is_loss: true,
     states: AFTER_LOSS,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
-    refuted_by: &[MOSTLY_SPURIOUS, DROPS_MEET_NONE, DROPS_BELOW_PASSED],
+    refuted_by: &[
+        MOSTLY_SPURIOUS,
+        LOST_AT_RECEIVER,
+        DROPS_MEET_NONE,
+        DROPS_BELOW_PASSED,
+    ],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

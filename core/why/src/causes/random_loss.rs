@@ -1,12 +1,13 @@
 //! Segments lost on the path independently of the amount in flight.
 
 use super::prelude::*;
+use crate::measures::losses::were_dropped_by_receiver;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "random-loss",
     name: "random loss",
     meaning: "Single segments are lost although no queue is full: dirty fiber, a failing optic, \
-              radio, a faulty card, a duplex mismatch. The sender takes each loss for congestion \
+              radio, a faulty card, a duplex mismatch, or a receiving host that drops them. The sender takes each loss for congestion \
               and reduces its rate.",
     confidence: "High with several losses at the sender; medium behind the bottleneck, where cross \
                  traffic fills the gaps. Indistinguishable from a queue of a few packets, except \
@@ -49,6 +50,22 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             )
         },
     );
+    if were_dropped_by_receiver(m) {
+        let subject = subject("drops inside the receiving host", one_in);
+        return Explanation {
+            finding: format!(
+                "{} What was lost had passed this capture: the receiving host dropped it.",
+                finding
+            ),
+            evidence: losses.after(format!("{subject}, behind this capture"), m, attributed),
+            subject,
+            fix:
+                "find what drops them there: bad checksums, a firewall, full socket memory (Linux: \
+                  nstat -az | grep -E 'InCsumErrors|TCPRcvQDrop|PruneCalled|Backlog', rules of nft \
+                  and iptables with counters)"
+                    .into(),
+        };
+    }
     Explanation {
         subject: subject("random loss", one_in),
         finding,

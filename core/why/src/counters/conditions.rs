@@ -187,11 +187,13 @@ pub(super) const NOT_SCALED: Condition = Condition {
 
 pub(super) const READER_BEHIND: Condition = Condition {
     name: "the window closed, or data waited to be read",
-    holds: |f, _| {
+    holds: |f, wait| {
+        // What is retransmitted fits the window, however much larger it grows later.
+        let is_low = f.low(F::WindowLow, [0.8, 0.95]);
         any([
             f.high(F::ZeroWindow, [0.02, 0.3]),
             f.high(F::Closed, [0.02, 0.3]),
-            f.low(F::WindowLow, [0.8, 0.95]),
+            if wait == Wait::Stalled { None } else { is_low },
             f.high(F::Unread, [0.05, 0.3]),
             f.high(F::NotReading, [0.02, 0.3]),
             (f.value(F::ReadsAtOnce) == Some(1.0)).then_some(Some(false)),
