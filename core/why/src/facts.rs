@@ -475,8 +475,10 @@ fn is_cut(m: &Measures<'_>) -> bool {
     in_flight >= 2 * m.mss() && !is_closed
 }
 
-/// Whether a new connection takes that time to deliver these bytes, in few rounds.
-pub(crate) fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration) -> bool {
+/// Whether a new connection takes no more than half above that time to deliver these bytes, in few
+/// rounds: two RTTs, and one for each doubling of 10 segments (RFC 6928).
+#[must_use]
+pub fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration) -> bool {
     /// Initial window (RFC 6928), segments.
     const INITIAL: u64 = 10;
     const MAX_ROUNDS: u64 = 8;

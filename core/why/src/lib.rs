@@ -101,7 +101,7 @@ pub use conditions::Condition;
 pub use contradictions::RULES as CONTRADICTIONS;
 pub use cost::Cost;
 pub use cut::Cut;
-pub use facts::MIN_DATA_PACKETS;
+pub use facts::{MIN_DATA_PACKETS, takes_slow_start};
 pub use handshakes::RepeatedHandshakes;
 pub use icmp_errors::IcmpErrors;
 pub use limits::{Limit, Quantities, loss_window};

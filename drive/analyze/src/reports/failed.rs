@@ -4,13 +4,13 @@
 //! (POSIX errno), curl and Ncat words of their own. The kernel has only what packets show: a
 //! reset, an ICMP error, or nothing.
 
-/// A connection that failed.
+/// A connection that failed, or about which a program's words decide.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailedConnection {
     /// Program that says so.
     pub program: &'static str,
     /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy`, `silent`, `undelivered` or
-    /// `closed`.
+    /// `closed`; of curl's times `connection-setup`, `server-think-time` or `slow-start`.
     pub outcome: &'static str,
     /// What happened, in a sentence.
     pub sentence: &'static str,

@@ -5,11 +5,13 @@
 //! | `iperf3.rs` | `iperf3 -J` and `--json-stream` |
 //! | `iperf_text.rs` | the plain text of iperf3 and iperf 2 |
 //! | `nuttcp.rs` | nuttcp's interval lines and its last line, also `-fparse` |
+//! | `host_counters.rs` | what `nstat` and `netstat -s` decide |
 //! | `intervals.rs` | the intervals of these testers as readings |
 //! | `lines.rs` | `gigatcp watch --json-lines` |
 //! | `command.rs` | the command line copied with such a text |
 //! | `connection_table.rs` | the connections of a text that lists each of them many times |
 //! | `datagrams.rs` | UDP tests of iperf |
+//! | `curl.rs` | the times that `curl -w` prints |
 //! | `failed.rs` | errors of programs whose connection failed |
 //! | `parallel.rs` | streams of a test that share a full link |
 //! | `ping.rs` | the RTT that `ping` shows |
@@ -21,8 +23,10 @@
 
 mod command;
 mod connection_table;
+mod curl;
 mod datagrams;
 mod failed;
+mod host_counters;
 mod intervals;
 mod iperf3;
 mod iperf_text;
@@ -198,7 +202,7 @@ struct Part {
 
 impl Part {
     fn is_of_tester(&self) -> bool {
-        !matches!(self.source, "ss" | "gigatcp watch" | "nstat")
+        !matches!(self.source, "ss" | "gigatcp watch" | "nstat" | "curl")
     }
 }
 
@@ -250,7 +254,11 @@ impl Statement {
             failed = FailedConnection::read(text);
         }
         if parts.is_empty() {
-            let (source, notes) = if is_of_host(text) {
+            let (source, notes) = if let Some(times) = curl::read(text).filter(|_| !has_packets(text)) {
+                let notes = times.as_ref().err().cloned();
+                failed = times.ok();
+                ("curl", notes.into_iter().collect())
+            } else if is_of_host(text) {
                 ("nstat", vec![OF_HOST.to_owned()])
             } else {
                 failed = Some(FailedConnection::read(text).filter(|_| !has_packets(text))?);
@@ -261,6 +269,9 @@ impl Statement {
                 connections: Vec::new(),
                 notes,
             });
+        }
+        if failed.is_none() {
+            failed = host_counters::read(text);
         }
         let is_udp = |part: &Part| part.notes.iter().any(|note| note == NO_CONNECTION);
         let datagrams = parts.iter().any(is_udp).then(|| Datagrams::read(text));

@@ -183,7 +183,9 @@ mod tests {
         assert!(Calendar::look_like_deltas(&times(&[0, 500, 20])));
         assert!(!Calendar::look_like_deltas(&times(&[0, 20, 500])));
         assert!(!Calendar::look_like_deltas(&times(&[7, 500, 20])));
-        let rising: Vec<u64> = (0..30).map(|step| step * 100 - step % 10 / 9 * 101).collect();
+        let rising: Vec<u64> = (0..30)
+            .map(|step| step * 100 - step % 10 / 9 * 101)
+            .collect();
         assert!(!Calendar::look_like_deltas(&times(&rising)));
         assert!(!Calendar::look_like_deltas(&[]));
         let mut calendar = Calendar {
