@@ -124,6 +124,12 @@ conditions! {
             let is_waiting = is_sending && !moment.facts.writes_release;
             moment.has_standing_queue().map(|is_standing| is_standing && is_waiting)
         };
+    TRANSFERRING "transferring" "data was in flight, and 20 segments or more were acknowledged in an RTT"
+        Round |moment| {
+            let is_sending = matches!(moment.state, State::Full | State::Slack);
+            let round = moment.round();
+            Some(is_sending && round.acked >= 20 * moment.m().mss() * u64::from(round.count))
+        };
     DELIVERING "delivering" "data was delivered, at a twentieth of the best rate or more"
         Round |moment| {
             let m = moment.m();

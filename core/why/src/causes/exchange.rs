@@ -27,6 +27,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     is_pause: true,
     shows_in_few_packets: true,
     requires: &[BOTH_DIRECTIONS, EXCHANGES, CLIENT_THOUGHT],
+    refuted_by: &[TRANSFERRING],
     ..exchange(|m, attributed| {
         let fix = "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them";
         explain(m, attributed, "the client's think time", fix)
@@ -44,6 +45,7 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     is_pause: true,
     shows_in_few_packets: true,
     requires: &[BOTH_DIRECTIONS, EXCHANGES, SERVER_THOUGHT],
+    refuted_by: &[TRANSFERRING],
     ..exchange(|m, attributed| {
         let fix = "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache";
         explain(m, attributed, "the server's think time", fix)
