@@ -373,13 +373,15 @@ fn first_timeout(m: &Measures<'_>) -> Duration {
 
 /// Whether others took what a bottleneck with a queue did not deliver. One that serves a single flow
 /// delivers at its own rate as long as packets wait in its queue. Here packets waited in at least two
-/// fifths of the rounds, the delivery rate of these varied, and the distances of packets
-/// show a link that is faster than all of them.
+/// fifths of the rounds, and the distances of packets show a link that is faster than all of them; the
+/// delivery rate varied, or the link is about twice as fast.
 fn has_others(m: &Measures<'_>) -> bool {
     const FASTER: f64 = 1.25;
     /// Distances of ACKs that come together are no rate of a link.
     const MUCH_FASTER: f64 = 8.0;
     const VARIES: f64 = 1.35;
+    /// Rate of the link over that of the flow, where others send at one rate.
+    const STEADY: core::ops::RangeInclusive<f64> = 1.6..=3.0;
     // By a clock too coarse for the distances any rate may seem the link's.
     let is_told = m.line_train.is_some_and(|octets| octets > 0);
     let Some(line) = m.line.filter(|_| is_told && m.sees_queues()) else {
@@ -413,11 +415,12 @@ fn has_others(m: &Measures<'_>) -> bool {
     let (gaps, of) = gaps.fold((0.0, 0), |(sum, of), gap| (sum + gap, of + 1));
     let is_spread = in_trains * 40 <= acked * 39 && gaps <= 1.2 * f64::from(of);
     let is_faster = line >= FASTER * m.peak && line <= MUCH_FASTER * m.peak;
+    let is_steady = STEADY.contains(&(line / m.peak.max(1.0)));
     is_usual
         && is_spread
         && is_faster
         && !is_bounded
-        && rates[count * 9 / 10] >= VARIES * rates[count / 10]
+        && (is_steady || rates[count * 9 / 10] >= VARIES * rates[count / 10])
 }
 
 /// Loss events, at least two minimum RTTs apart.

@@ -254,16 +254,17 @@ impl Statement {
             failed = FailedConnection::read(text);
         }
         if parts.is_empty() {
-            let (source, notes) = if let Some(times) = curl::read(text).filter(|_| !has_packets(text)) {
-                let notes = times.as_ref().err().cloned();
-                failed = times.ok();
-                ("curl", notes.into_iter().collect())
-            } else if is_of_host(text) {
-                ("nstat", vec![OF_HOST.to_owned()])
-            } else {
-                failed = Some(FailedConnection::read(text).filter(|_| !has_packets(text))?);
-                (failed.as_ref()?.program, Vec::new())
-            };
+            let (source, notes) =
+                if let Some(times) = curl::read(text).filter(|_| !has_packets(text)) {
+                    let notes = times.as_ref().err().cloned();
+                    failed = times.ok();
+                    ("curl", notes.into_iter().collect())
+                } else if is_of_host(text) {
+                    ("nstat", vec![OF_HOST.to_owned()])
+                } else {
+                    failed = Some(FailedConnection::read(text).filter(|_| !has_packets(text))?);
+                    (failed.as_ref()?.program, Vec::new())
+                };
             parts.push(Part {
                 source,
                 connections: Vec::new(),
