@@ -716,6 +716,31 @@ fn path_that_was_full_for_a_part_of_the_time_may_carry_more() {
 }
 
 #[test]
+fn reader_that_stops_for_a_fifth_of_the_time_leads_over_a_full_path() {
+    let text = ss_loop(|run| {
+        // Stopped between the third reading and the fourth.
+        let steps = run - u64::from(run > 2);
+        let (window, stopped) = if run == 3 { (0, 450) } else { (3_000_000, 0) };
+        format!(
+            "rtt:60.1/0.5 mss:1448 cwnd:104 ssthresh:100 bytes_sent:{} bytes_acked:{} data_segs_out:{} \
+             lastsnd:4 lastrcv:{} busy:{}ms rwnd_limited:{}ms unacked:{} notsent:90000 \
+             delivery_rate 20.0Mbps minrtt:20.0 snd_wnd:{window}",
+            1_250_000 * steps + 150_592,
+            1_250_000 * steps,
+            1_250_000 * steps / 1448 + 104,
+            500 * run,
+            500 * run,
+            if run > 2 { 450 } else { 0 },
+            if stopped > 0 { 0 } else { 104 },
+        )
+    });
+    let report = report(&text).unwrap();
+    let answer = report.connections[0].diagnosis.answer();
+    assert_eq!(answer.cause.map(|cause| cause.id), Some("slow-reader"));
+    assert!(!answer.is_unsure);
+}
+
+#[test]
 fn rests_of_messages_that_wait_for_an_ack_are_nagles() {
     let items = |run: u64, received: u64| {
         format!(
