@@ -374,7 +374,7 @@ fn first_timeout(m: &Measures<'_>) -> Duration {
 /// Whether others took what a bottleneck with a queue did not deliver. One that serves a single flow
 /// delivers at its own rate as long as packets wait in its queue. Here packets waited in at least two
 /// fifths of the rounds, and the distances of packets show a link that is faster than all of them; the
-/// delivery rate varied, or the link is about twice as fast.
+/// delivery rate varied, or the link is about twice as fast and its packets came evenly.
 fn has_others(m: &Measures<'_>) -> bool {
     const FASTER: f64 = 1.25;
     /// Distances of ACKs that come together are no rate of a link.
@@ -415,7 +415,9 @@ fn has_others(m: &Measures<'_>) -> bool {
     let (gaps, of) = gaps.fold((0.0, 0), |(sum, of), gap| (sum + gap, of + 1));
     let is_spread = in_trains * 40 <= acked * 39 && gaps <= 1.2 * f64::from(of);
     let is_faster = line >= FASTER * m.peak && line <= MUCH_FASTER * m.peak;
-    let is_steady = STEADY.contains(&(line / m.peak.max(1.0)));
+    // A shaper sends bursts with gaps between them; packets of others lie between those of the flow.
+    let is_even = in_trains * 5 >= acked * 4 && gaps <= 0.4 * f64::from(of);
+    let is_steady = is_even && STEADY.contains(&(line / m.peak.max(1.0)));
     is_usual
         && is_spread
         && is_faster
