@@ -128,7 +128,7 @@ conditions! {
         Round |moment| {
             let is_sending = matches!(moment.state, State::Full | State::Slack);
             let round = moment.round();
-            Some(is_sending && round.acked >= 20 * moment.m().mss() * u64::from(round.count))
+            Some(is_sending && round.acked >= 20 * moment.m().mss() * round.count)
         };
     DELIVERING "delivering" "data was delivered, at a twentieth of the best rate or more"
         Round |moment| {

@@ -58,7 +58,7 @@ impl Times {
 
     fn decide(&self) -> Result<FailedConnection, String> {
         let setup = self.connected - self.resolved;
-        // A SYN is sent again after 1 s, then 2 s, 4 s (RFC 6298 section 2).
+        // A SYN is retransmitted after 1 s, then 2 s, 4 s (RFC 6298 section 2).
         let waits = [7.0, 3.0, 1.0];
         let waited = waits
             .into_iter()

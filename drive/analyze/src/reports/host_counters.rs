@@ -2,8 +2,8 @@
 
 use super::failed::FailedConnection;
 
-/// Least share of the segments that arrived damaged for damage to limit: such losses are no accident.
-const MIN_DAMAGED: f64 = 1.0 / 300.0;
+/// Minimum share of segments with a bad checksum that limits a transfer as loss does.
+const MIN_CORRUPTED: f64 = 1.0 / 300.0;
 
 /// The first fault that they prove.
 pub(super) fn read(text: &str) -> Option<FailedConnection> {
@@ -15,18 +15,18 @@ pub(super) fn read(text: &str) -> Option<FailedConnection> {
         fix,
         line,
     };
-    let damaged = counted("TcpInCsumErrors").or_else(|| counted("InCsumErrors"));
+    let corrupted = counted("TcpInCsumErrors").or_else(|| counted("InCsumErrors"));
     let arrived = counted("TcpInSegs").or_else(|| number_before(text, "segments received"));
-    if let (Some(damaged), Some(arrived)) = (damaged, arrived)
-        && damaged >= MIN_DAMAGED * arrived
+    if let (Some(corrupted), Some(arrived)) = (corrupted, arrived)
+        && corrupted >= MIN_CORRUPTED * arrived
     {
         return Some(answer(
             "random-loss",
-            "Segments arrived damaged: this host dropped them for their checksums, which is loss to their \
+            "Segments arrived corrupted: this host dropped them for their checksums, which is loss to their \
              sender.",
-            "look for the device that damages packets: a card, a cable, memory of a router, an offload \
+            "look for the device that corrupts packets: a card, a cable, memory of a router, an offload \
              (ethtool -K DEV rx off tells whether the card's own check is wrong)",
-            format!("{damaged} of {arrived} segments with a bad checksum"),
+            format!("{corrupted} of {arrived} segments with a bad checksum"),
         ));
     }
     let found = counted("TcpExtTCPMTUPSuccess").or_else(|| counted("TCPMTUPSuccess"))?;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damaged_segments_and_probed_sizes_are_faults() {
+    fn corrupted_segments_and_probed_sizes_are_faults() {
         let of = |text: &str| read(text).map(|answer| answer.outcome);
         let nstat = "TcpInSegs  1193  0.0\nTcpOutSegs  1114  0.0\nTcpInCsumErrors  7  0.0\n";
         assert_eq!(of(nstat), Some("random-loss"));

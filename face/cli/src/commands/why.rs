@@ -91,7 +91,7 @@ sockets are read meanwhile, and are a piece of evidence. Packets that this host 
 capture are counted. Nothing is sent, and without --capture nothing is kept.
 
 Reports are understood as well, with less certainty, also from standard input: what iperf3, iperf 2, \
-nuttcp and `ss -tinm` print, and `gigatcp watch --json-lines`. What a tester and ss say of one \
+nuttcp, `ss -tinm`, `curl -w`, nstat and `netstat -s` print, and `gigatcp watch --json-lines`. What a tester and ss say of one \
 connection, in a text or in two, is explained together.
 
 A directory of `gigatcp watch --record` is a recording of the kernel's counters: --at says which \

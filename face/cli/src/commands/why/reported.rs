@@ -58,7 +58,7 @@ fn foreign(path: &Path, document: &Value) -> Failure {
     Failure::new(format!("{name} is JSON that shows no connection{schema}"))
         .effect("nothing was explained")
         .hint("of JSON, `why` reads `iperf3 -J`, `--json-stream` and `gigatcp watch --json-lines`")
-        .hint("it also reads captures, the text of iperf3, nuttcp and `ss -tinm`, and stored runs")
+        .hint("it also reads captures, the text of iperf3, nuttcp, `ss -tinm`, `curl -w` and nstat, and stored runs")
 }
 
 fn begins_as_text(path: &Path) -> bool {
