@@ -93,7 +93,11 @@ fn searched(program: &Path, target: &str, seconds: &str) -> Result<(), Failed> {
         .arg(format!("-max_total_time={seconds}"))
         .arg("-max_len=8192")
         .arg(format!("-artifact_prefix={}/", folder.display()));
-    process::succeed(guided)
+    if process::run(guided)?.success() {
+        Ok(())
+    } else {
+        Err(Failed::Found)
+    }
 }
 
 /// Compiler's name of this machine.

@@ -200,6 +200,7 @@ impl Diagnosis {
 
     /// A path carries no more while it is full; for the rest of the time, no more than its rate is known.
     fn of_full_path(&self, first: &Verdict, achieved: &str) -> String {
+        /// Setup and slow start are the rest of the time of a transfer at full rate.
         const WHOLE: f64 = 0.95;
         if first.share >= WHOLE {
             return format!("no more: the path was full; {achieved}");

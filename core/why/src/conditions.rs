@@ -124,11 +124,12 @@ conditions! {
             let is_waiting = is_sending && !moment.facts.writes_release;
             moment.has_standing_queue().map(|is_standing| is_standing && is_waiting)
         };
-    TRANSFERRING "transferring" "data was in flight, and 20 segments or more were acknowledged in an RTT"
+    TRANSFERRING "transferring" "data was in flight for all of an RTT, in which two initial windows or more were acknowledged"
         Round |moment| {
-            let is_sending = matches!(moment.state, State::Full | State::Slack);
             let round = moment.round();
-            Some(is_sending && round.acked >= 20 * moment.m().mss() * round.count)
+            let is_sending = matches!(moment.state, State::Full | State::Slack);
+            let is_whole = round.spent_in(State::Idle).is_zero();
+            Some(is_sending && is_whole && round.acked >= 20 * moment.m().mss() * round.count)
         };
     DELIVERING "delivering" "data was delivered, at a twentieth of the best rate or more"
         Round |moment| {

@@ -90,6 +90,7 @@ impl<'a, 'b> Facts<'a, 'b> {
         let data_packets = data
             .data_packets()
             .saturating_sub(crate::features::captured_twice(m));
+        let (is_slow_start, is_cut) = (is_slow_start(m, delivered), is_cut(m));
         let mut facts = Self {
             m,
             data_packets,
@@ -113,8 +114,8 @@ impl<'a, 'b> Facts<'a, 'b> {
                 && m.exchange.trips() * 3 >= m.exchange.elapsed() * 2,
             acks_release: acks_release(m),
             writes_release: writes_release(m),
-            is_slow_start: is_slow_start(m, delivered) && !is_cut(m),
-            is_cut_early: is_slow_start(m, delivered) && is_cut(m),
+            is_slow_start: is_slow_start && !is_cut,
+            is_cut_early: is_slow_start && is_cut,
             small_acked,
             first_timeout: first_timeout(m),
             timeouts_in_row: trigger::timeouts_in_row(m),

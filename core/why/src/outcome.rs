@@ -26,6 +26,8 @@ pub enum Outcome {
         /// Packets with data.
         packets: u64,
     },
+    /// The capture ends while the window still grows, as fast as slow start does.
+    Growing,
     /// Data was sent and retransmitted, and none of it acknowledged, without anything that shows why.
     Undelivered {
         /// Retransmitted segments.
@@ -72,8 +74,10 @@ impl Outcome {
             let first = &account.causes[index];
             first.decided * 2 >= first.time
         };
-        let is_only_growth = facts.is_cut_early && !account.most().is_some_and(is_decided);
-        let is_short = packets < MIN_DATA_PACKETS || is_only_growth;
+        if facts.is_cut_early && !account.most().is_some_and(is_decided) {
+            return Self::Growing;
+        }
+        let is_short = packets < MIN_DATA_PACKETS;
         if facts.is_slow_start && !(is_short && is_unanswered(m)) {
             return Self::SlowStart;
         }
@@ -93,7 +97,7 @@ impl Outcome {
         match self {
             Self::Limited => "limited",
             Self::OneDirection => "one-direction",
-            Self::TooShort { .. } => "too-short",
+            Self::TooShort { .. } | Self::Growing => "too-short",
             Self::Undelivered { .. } | Self::NeverArrived { .. } => "undelivered",
             Self::NoTime => "no-time",
             Self::SlowStart => "slow-start",
@@ -117,6 +121,7 @@ impl Outcome {
             self,
             Self::OneDirection
                 | Self::TooShort { .. }
+                | Self::Growing
                 | Self::Undelivered { .. }
                 | Self::NeverArrived { .. }
                 | Self::NoTime
@@ -135,6 +140,11 @@ impl Outcome {
                 "Unsure: {} with data are too few to show a limit; capture a longer transfer.",
                 counted(packets, "packet")
             ),
+            Self::Growing => {
+                "Unsure: the capture ends while the window still grows, and no limit was reached; \
+                              capture for longer."
+                    .into()
+            }
             Self::Undelivered { segments } => format!(
                 "Unsure: a path that fails, or one that drops packets of this size; none of its \
                  data was acknowledged, and {} retransmitted. Capture for longer, or send small \

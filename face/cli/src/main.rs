@@ -110,11 +110,7 @@ fn misuse(error: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !is_wanted {
-        let failure = invalid_arguments(&error.render().to_string());
-        let failure = match setting(error) {
-            Some(setting) => failure.hint(format!("it is a setting here: `{setting}`")),
-            None => failure,
-        };
+        let failure = invalid_arguments(&error.render().to_string(), setting(error));
         failure.say();
         return ExitCode::from(failure.exit_status());
     }
@@ -124,8 +120,8 @@ fn misuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(status.unwrap_or(failure::USAGE))
 }
 
-/// Error for invalid arguments, from the words of clap.
-fn invalid_arguments(text: &str) -> Failure {
+/// Error for invalid arguments, from the words of clap. A `setting` that is meant replaces its tip.
+fn invalid_arguments(text: &str, setting: Option<String>) -> Failure {
     let (told, rest) = text.split_once("\n\nFor more").unwrap_or((text, ""));
     debug_assert!(rest.is_empty() || rest.contains("--help"));
     let (told, usage) = told.split_once("\n\nUsage: ").unwrap_or((told, ""));
@@ -142,7 +138,10 @@ fn invalid_arguments(text: &str) -> Failure {
     };
     let message: Vec<&str> = lines().filter(|line| hint_of(line).is_none()).collect();
     let failure = Failure::new(message.join(" ")).effect("nothing was done");
-    let failure = lines().filter_map(hint_of).fold(failure, Failure::hint);
+    let failure = match setting {
+        Some(setting) => failure.hint(format!("it is a setting here: `{setting}`")),
+        None => lines().filter_map(hint_of).fold(failure, Failure::hint),
+    };
     let commands = arguments::command();
     let typed = std::env::args().nth(1).unwrap_or_default();
     let command = match commands.find_subcommand(&typed) {
@@ -163,7 +162,7 @@ fn setting(error: &clap::Error) -> Option<String> {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(given))) => given,
         _ => return None,
     };
-    let is_test = std::env::args().nth(1).as_deref() == Some("test");
+    let is_test = std::env::args_os().any(|word| word == "test");
     let name = given.trim_start_matches('-').replace('-', "_");
     is_test.then(|| commands::test::setting(&name)).flatten()
 }

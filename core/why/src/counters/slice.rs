@@ -195,18 +195,18 @@ slice! {
 }
 
 impl Slice {
-    /// Time in which data was delivered, at least half of the slice: the kernel's ticks hide how short
-    /// a burst was.
+    /// Time in which data was delivered.
     pub fn delivering(&self) -> Duration {
         let [idle, stalled] = [Wait::Idle, Wait::Stalled].map(|wait| self.waits[wait as usize]);
-        self.length
-            .saturating_sub(idle + stalled)
-            .max(self.length / 2)
+        self.length.saturating_sub(idle + stalled)
     }
 
-    /// Delivery rate over the time with data to deliver, in bytes per second.
+    /// Delivery rate over the time with data to deliver, in bytes per second. That time is at least half
+    /// of the slice, or a second: the kernel's ticks hide how short bursts were.
     pub fn rate(&self) -> f64 {
-        self.acked as f64 / self.delivering().as_secs_f64().max(1e-6)
+        const LONG: Duration = Duration::from_secs(1);
+        let least = (self.length / 2).min(LONG);
+        self.acked as f64 / self.delivering().max(least).as_secs_f64().max(1e-6)
     }
 
     /// That rate, limited to 1.25 times the kernel's best sample. The limit removes jumps of

@@ -76,12 +76,21 @@ impl CounterAccount {
 }
 
 /// Time without data from the peer until this end last sent: the connection is at least as old. If it
-/// is longer than all of the busy time, its application had nothing to send for the rest of it.
+/// is longer than all of the busy time, its application had nothing to send for the rest of it. Zero
+/// if a timer backs off, or a window or a buffer limited for most of the busy time.
 fn quiet(reading: &Reading) -> Duration {
+    /// The kernel prints 32 bits of milliseconds.
+    const MAX: Duration = Duration::from_millis(u32::MAX as u64);
+    let busy = reading.busy.unwrap_or_default();
+    let held = [reading.rwnd_limited, reading.sndbuf_limited].map(Option::unwrap_or_default);
+    let is_held = held.iter().any(|time| *time * 2 > busy) || reading.backoff > Some(0);
+    if is_held {
+        return Duration::ZERO;
+    }
     let is_empty = reading.unacked == Some(0) && reading.notsent == Some(Bytes::ZERO);
     let ended = reading.last_data_sent.filter(|_| is_empty);
-    reading
-        .last_data_recv
+    let quiet = reading.last_data_recv.filter(|time| *time <= MAX);
+    quiet
         .unwrap_or_default()
         .saturating_sub(ended.unwrap_or_default())
 }

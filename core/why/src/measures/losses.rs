@@ -18,15 +18,18 @@ use crate::sender_view::{Gap, SenderView};
 
 /// Whether most of what was lost had passed here, at the receiver: its host dropped it.
 pub(crate) fn were_dropped_by_receiver(m: &Measures<'_>) -> bool {
+    if m.view != CapturePoint::Receiver {
+        return false;
+    }
     let data = m.data();
     let passed_again = (data.bytes() - data.unique_bytes()) / m.mss().max(1);
     let list = m.sender_view.episodes.list.iter();
     let (again, arrived) = list.fold((0, 0), |(again, arrived), episode| {
-        (again + episode.again, arrived + needless(m, episode))
+        let needless = needless(m, episode).max(episode.needless);
+        (again + episode.again, arrived + needless)
     });
     let passed = passed_again.saturating_sub(arrived);
-    let is_here = m.view == CapturePoint::Receiver;
-    is_here && passed > 0 && passed * 2 >= again.saturating_sub(arrived)
+    passed > 0 && passed * 2 >= again.saturating_sub(arrived)
 }
 
 /// Measures of one recovery episode. Fractions are from 0 to 1.

@@ -69,7 +69,12 @@ impl SenderView {
     #[cold]
     fn note_early(&mut self, ack: u64, at: Instant, trip: Option<Duration>) {
         const HOSTS: Duration = Duration::from_millis(1);
-        let soon = trip.filter(|trip| *trip >= HOSTS).unwrap_or_default() * 3 / 4;
+        let least = if self.is_near() {
+            Duration::ZERO
+        } else {
+            HOSTS
+        };
+        let soon = trip.filter(|trip| *trip >= least).unwrap_or_default() * 3 / 4;
         let mut early = 0;
         self.resent.retain(|(end, sent, segments)| {
             let is_covered = *end <= ack;

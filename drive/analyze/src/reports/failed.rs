@@ -10,7 +10,8 @@ pub struct FailedConnection {
     /// Program that says so.
     pub program: &'static str,
     /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy`, `silent`, `undelivered` or
-    /// `closed`; of curl's times `connection-setup`, `server-think-time` or `slow-start`.
+    /// `closed`; of curl's times `connection-setup`, `name-lookup`, `tls-handshake`,
+    /// `server-think-time` or `slow-start`; of a host's counters `random-loss`.
     pub outcome: &'static str,
     /// What happened, in a sentence.
     pub sentence: &'static str,

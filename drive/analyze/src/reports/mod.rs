@@ -173,18 +173,6 @@ const NO_CONNECTION: &str = "a UDP test has no connection to explain";
 const OF_HOST: &str = "these counters are of the whole host, not of a connection: `ss -tin` prints those \
                        of each";
 
-/// Whether a text is of `nstat` or `netstat -s`.
-fn is_of_host(text: &str) -> bool {
-    let names = ["TcpRetransSegs", "TcpOutSegs", "TcpActiveOpens"];
-    let words = [
-        "segments retransmitted",
-        "segments sent out",
-        "active connection openings",
-    ];
-    let has = |of: [&str; 3]| of.iter().filter(|word| text.contains(**word)).count() >= 2;
-    has(names) || has(words)
-}
-
 /// Whether a text has packets as tcpdump or tshark prints them.
 pub(crate) fn has_packets(text: &str) -> bool {
     text.contains("Flags [") || text.contains("Seq=")
@@ -213,6 +201,8 @@ pub struct Statement {
     parts: Vec<Part>,
     failed: Option<FailedConnection>,
     datagrams: Option<Datagrams>,
+    /// What the counters of the host prove.
+    of_host: Option<FailedConnection>,
 }
 
 impl Statement {
@@ -254,25 +244,25 @@ impl Statement {
             failed = FailedConnection::read(text);
         }
         if parts.is_empty() {
-            let (source, notes) =
-                if let Some(times) = curl::read(text).filter(|_| !has_packets(text)) {
-                    let notes = times.as_ref().err().cloned();
-                    failed = times.ok();
-                    ("curl", notes.into_iter().collect())
-                } else if is_of_host(text) {
-                    ("nstat", vec![OF_HOST.to_owned()])
-                } else {
-                    failed = Some(FailedConnection::read(text).filter(|_| !has_packets(text))?);
-                    (failed.as_ref()?.program, Vec::new())
-                };
+            let has_packets = has_packets(text);
+            failed = FailedConnection::read(text).filter(|_| !has_packets);
+            let times = curl::read(text).filter(|_| failed.is_none() && !has_packets);
+            let (source, notes) = if let Some(failed) = &failed {
+                (failed.program, Vec::new())
+            } else if let Some(times) = times {
+                let note = times.as_ref().err().cloned();
+                failed = times.ok();
+                ("curl", note.into_iter().collect())
+            } else if host_counters::is_of_host(text) {
+                ("nstat", vec![OF_HOST.to_owned()])
+            } else {
+                return None;
+            };
             parts.push(Part {
                 source,
                 connections: Vec::new(),
                 notes,
             });
-        }
-        if failed.is_none() {
-            failed = host_counters::read(text);
         }
         let is_udp = |part: &Part| part.notes.iter().any(|note| note == NO_CONNECTION);
         let datagrams = parts.iter().any(is_udp).then(|| Datagrams::read(text));
@@ -280,6 +270,7 @@ impl Statement {
             parts,
             failed,
             datagrams: datagrams.flatten(),
+            of_host: host_counters::read(text),
         })
     }
 
@@ -288,6 +279,7 @@ impl Statement {
             parts,
             mut failed,
             datagrams,
+            of_host,
         } = self;
         let source = parts.first().map_or("", |part| part.source);
         let is_mixed = parts
@@ -304,6 +296,17 @@ impl Statement {
             }
             connections.extend(found.into_iter().filter_map(|part| explained(part, source)));
             notes.extend(part.notes);
+        }
+        // They are of all connections of the host: the one that is explained leads if it is sure.
+        let is_open = connections
+            .iter()
+            .all(|reported| reported.diagnosis.is_unsure());
+        if let Some(of_host) = of_host.filter(|_| failed.is_none()) {
+            if is_open {
+                failed = Some(of_host);
+            } else {
+                notes.push(of_host.sentence.to_owned());
+            }
         }
         notes.retain(|note| datagrams.is_none() || note != NO_CONNECTION);
         let delivered = |reported: &Reported| reported.diagnosis.delivered.as_u64();

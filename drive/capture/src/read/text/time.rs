@@ -127,9 +127,14 @@ impl Calendar {
         let Some(nanos) = nanos.collect::<Option<Vec<u64>>>() else {
             return false;
         };
-        // Captures on several cores go back for some packets; times since another packet often do.
-        let steps_back = nanos.windows(2).filter(|pair| pair[1] < pair[0]).count();
-        nanos.first() == Some(&0) && steps_back * 10 > nanos.len()
+        // Captures on several cores go back a little; times since another packet as much as forward.
+        let sum = |from: usize, to: usize| -> u128 {
+            let steps = nanos
+                .windows(2)
+                .map(|pair| pair[to].saturating_sub(pair[from]));
+            steps.map(u128::from).sum()
+        };
+        nanos.first() == Some(&0) && sum(1, 0) * 2 > sum(0, 1)
     }
 }
 
@@ -187,6 +192,9 @@ mod tests {
             .map(|step| step * 100 - step % 10 / 9 * 101)
             .collect();
         assert!(!Calendar::look_like_deltas(&times(&rising)));
+        assert!(!Calendar::look_like_deltas(&times(&[
+            0, 90, 80, 190, 180, 280
+        ])));
         assert!(!Calendar::look_like_deltas(&[]));
         let mut calendar = Calendar {
             are_deltas: true,

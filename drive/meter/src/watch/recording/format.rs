@@ -98,7 +98,7 @@ pub(super) struct Change {
 /// Number of a word that is unknown; the kernel's are not negative.
 const UNKNOWN: i64 = -1;
 
-/// Words that change at every sample and that no cause rests on.
+/// Words that change at every sample and that no cause of several readings rests on.
 const LEFT_OUT: [&str; 9] = [
     "tcpi_rto",
     "tcpi_rttvar",
