@@ -288,14 +288,7 @@ conditions! {
         Round |moment| Some(thought(moment, Side::Server));
 
     TURNS_ALONE "turns-alone" "requests and responses took turns, each after all of the other, without pauses in them for a tenth of the time: each silence is the turn of an end"
-        Round |moment| {
-            let exchange = moment.m().exchange;
-            let mixed = exchange.mixed().0;
-            let pauses = Side::BOTH.map(|side| exchange.turns(side).pauses);
-            let is_dialog = exchange.exchanges() >= 2 && mixed * 10 <= exchange.exchanges();
-            let is_continuous = (pauses[0] + pauses[1]) * 10 <= exchange.elapsed();
-            Some(moment.state == State::Idle && is_dialog && is_continuous)
-        };
+        Round |moment| Some(moment.state == State::Idle && takes_turns(moment.m()));
 
     // ACKs.
     ACKS_TIMED "acks-timed" "timestamps of both hosts or a second capture show in which direction packets wait"
@@ -487,6 +480,23 @@ fn fits_a_scale(m: &Measures<'_>) -> bool {
     windows.any(|window| window >= flight && window - flight < 2 * m.mss())
 }
 
+/// Whether requests and responses took turns, each after all of the other, without pauses in them for a
+/// tenth of the time.
+fn takes_turns(m: &Measures<'_>) -> bool {
+    let mixed = m.exchange.mixed().0;
+    let pauses = Side::BOTH.map(|side| m.exchange.turns(side).pauses);
+    let is_dialog = m.exchange.exchanges() >= 2 && mixed * 10 <= m.exchange.exchanges();
+    is_dialog && (pauses[0] + pauses[1]) * 10 <= m.exchange.elapsed()
+}
+
+/// Whether ends took turns for half of the time: away from the sender, the time from an ACK to the next
+/// data is that of the turn.
+fn waits_for_turns(m: &Measures<'_>) -> bool {
+    let [client, server] = Side::BOTH.map(|side| m.exchange.turns(side).think);
+    let turns = client + server + m.exchange.trips();
+    !m.view.is_near_sender() && takes_turns(m) && turns * 2 >= m.exchange.elapsed()
+}
+
 pub(crate) fn acks_late(moment: &Moment<'_, '_, '_>) -> Option<bool> {
     let m = moment.m();
     // Without an acknowledgment, either data or ACKs are lost.
@@ -495,6 +505,9 @@ pub(crate) fn acks_late(moment: &Moment<'_, '_, '_>) -> Option<bool> {
     }
     if let Some((data, acks)) = m.pair_delays(moment.index) {
         return Some(acks >= m.queue_step && acks >= data);
+    }
+    if waits_for_turns(m) {
+        return Some(false);
     }
     let queue = m
         .queue(moment.index)
