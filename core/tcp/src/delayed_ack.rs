@@ -255,9 +255,9 @@ impl DelayedAck {
 /// Segments per acknowledgment at `age` after establishment. It is the profile's number, or its
 /// later one.
 #[inline]
-pub fn ack_every(profile: &Profile, age: Duration) -> u32 {
+pub fn ack_every(profile: &Profile, age: impl FnOnce() -> Duration) -> u32 {
     match profile.acknowledgments.ack_every_switch {
-        Some(switch) if age >= switch => profile.acknowledgments.ack_every_later,
+        Some(switch) if age() >= switch => profile.acknowledgments.ack_every_later,
         _ => profile.acknowledgments.ack_every,
     }
 }

@@ -226,7 +226,7 @@ impl<P: Payload> Endpoint<P> {
         let received = Received { at: now, segment };
         let tuple = FourTuple::of_arrival(endpoints, &received.segment);
         let mut predecessor = None;
-        if let Some(number) = self.demux.table().find(&tuple)
+        if let Some(number) = self.demux.table_mut().find_arrival(&tuple)
             && let Some(slot) = &mut self.slots[number as usize]
         {
             let claim = match slot.connection.state() {

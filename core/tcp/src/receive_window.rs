@@ -286,6 +286,9 @@ impl ReceiveWindow {
             return nxt + wnd;
         }
         let edge = (nxt + wnd).max(old_edge);
+        if edge == old_edge {
+            return edge;
+        }
         // RFC 9293 section 3.8.6.2.2, applied to the current window: one that grows may be below a
         // segment while its clamp is far above.
         let is_silly = if self.silly_below_quarter {

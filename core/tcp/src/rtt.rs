@@ -216,7 +216,17 @@ impl RttEstimator {
         self.estimate = sample.map(|rtt| self.updated(Estimate { srtt, rttvar }, rtt));
     }
 
+    #[inline]
     fn updated(&self, estimate: Estimate, rtt: Duration) -> Estimate {
+        // The usual rule first.
+        if self.rule == RtoRule::Rfc6298 {
+            return estimate.with_sample(rtt);
+        }
+        self.updated_by_earlier_rule(estimate, rtt)
+    }
+
+    #[cold]
+    fn updated_by_earlier_rule(&self, estimate: Estimate, rtt: Duration) -> Estimate {
         match self.rule {
             RtoRule::Rfc6298 => estimate.with_sample(rtt),
             RtoRule::Rfc793 => estimate.with_sample_of_rfc_793(rtt),
@@ -294,10 +304,11 @@ impl RttEstimator {
             }
             Some(estimate) => estimate.rto(self.rule, self.tick),
         };
-        let backed_off = base
-            .max(self.floor)
-            .saturating_mul(1 << self.backoff.min(32));
-        (backed_off.min(self.ceiling) + self.slop).min(self.ceiling)
+        let mut timeout = base.max(self.floor);
+        if self.backoff > 0 {
+            timeout = timeout.saturating_mul(1 << self.backoff.min(32));
+        }
+        (timeout + self.slop).min(self.ceiling)
     }
 }
 

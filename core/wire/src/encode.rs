@@ -156,13 +156,13 @@ pub(crate) fn write_header_alone<P: PayloadOctets>(
 }
 
 #[inline]
-fn set_checksum(header: &mut [u8], field: u16) {
+pub(crate) fn set_checksum(header: &mut [u8], field: u16) {
     header[16..18].copy_from_slice(&field.to_be_bytes());
 }
 
 /// Fills all of `header`, with a checksum of zero.
 #[inline]
-fn write_header<P>(segment: &Segment<P>, header: &mut [u8]) {
+pub(crate) fn write_header<P>(segment: &Segment<P>, header: &mut [u8]) {
     let words = (header.len() / 4) as u16;
     let (fixed, options) = header.split_at_mut(FIXED_HEADER_LEN);
     let mut octets = [0; FIXED_HEADER_LEN];

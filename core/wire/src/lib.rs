@@ -35,6 +35,7 @@ mod options;
 mod packet;
 mod payload;
 mod phantom;
+mod pool;
 mod routers;
 mod segment;
 mod seq;
@@ -64,6 +65,7 @@ pub use packet::{
 };
 pub use payload::{Payload, Phantom};
 pub use phantom::{PhantomMismatch, fill_phantom, phantom_octet, verify_phantom};
+pub use pool::PacketPool;
 pub use routers::{RequestScheme, RouterReply, RouterRequest};
 pub use segment::{FIXED_HEADER_LEN, MAX_SUPER_SEGMENT, Segment, WireWindow};
 pub use seq::SeqNumber;

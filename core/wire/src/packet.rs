@@ -9,11 +9,13 @@
 //! [`crate::decode_header`].
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::checksum::TCP_PROTOCOL;
 use crate::encode::{ChecksumFill, checked_header_len, write_header_alone, write_segment};
 use crate::{
-    DecodeError, EncodeError, IpError, IpHeader, PayloadOctets, Segment, decode, verify_checksum,
+    DecodeError, EncodeError, IpError, IpHeader, PayloadOctets, Segment, decode_header,
+    verify_checksum,
 };
 
 /// Length of the IP packet of `segment`, for the size of a buffer.
@@ -207,6 +209,16 @@ pub fn decode_packet_with(
     octets: &[u8],
     check: ChecksumCheck,
 ) -> Result<(IpHeader, Segment<&[u8]>), PacketError> {
+    let (ip, segment, place) = decode_front::<&[u8]>(octets, check)?;
+    Ok((ip, segment.map_payload(|_| &octets[place])))
+}
+
+/// Reads a whole packet except its payload, whose place in `octets` is returned.
+#[inline]
+pub(crate) fn decode_front<P: Default>(
+    octets: &[u8],
+    check: ChecksumCheck,
+) -> Result<(IpHeader, Segment<P>, Range<usize>), PacketError> {
     let (ip, payload) = IpHeader::decode(octets)?;
     if !payload.header_checksum_is_valid {
         return Err(PacketError::IpChecksum);
@@ -223,9 +235,9 @@ pub fn decode_packet_with(
     if check == ChecksumCheck::Verify && !verify_checksum(&ip.endpoints, tcp) {
         return Err(PacketError::TcpChecksum);
     }
-    let mut segment = decode(tcp)?;
+    let (mut segment, header_len) = decode_header(tcp)?;
     segment.ecn = payload.ecn;
-    Ok((ip, segment))
+    Ok((ip, segment, payload.start + header_len..need))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! | [`Connection`] | one connection, to examine |
 //! | [`TransportConfig`], [`Profile`] | their settings: every mechanism is a switch |
 //! | [`congestion`] | the congestion controls, and the interface for custom ones |
-//! | [`wire`] | packets as bytes: [`wire::encode_packet`], [`wire::decode_packet`] |
+//! | [`wire`] | packets as bytes: [`wire::PacketPool`] |
 //! | `live` | streams for threads and tasks, on a TUN device, an Ethernet, a pair in memory or a device of your own (feature `live`; with tokio's traits: feature `tokio`) |
 //!
 //! Two hosts and a network without delay or loss:
@@ -91,10 +91,7 @@ pub type Segment = gigatcp_wire::Segment<Bytes>;
 
 /// Packets as bytes.
 pub mod wire {
-    pub use gigatcp_wire::{
-        ChecksumFill, Endpoints, IcmpError, IcmpKind, IpHeader, decode_packet, encode_packet,
-        packet_len,
-    };
+    pub use gigatcp_wire::{Endpoints, IcmpError, IcmpKind, PacketPool};
 }
 
 /// The congestion controls, and the interface of custom ones.

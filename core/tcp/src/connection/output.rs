@@ -336,8 +336,8 @@ impl<P: Payload> Connection<P> {
         let to = self.snd.nxt + len;
         let last = to == self.send_buffer.end();
         let mut flags = Flags::ACK;
-        let ends_record = self.send_buffer.records().end_after(from) == Some(to);
-        if (last || ends_record) && to > from {
+        let ends_record = || self.send_buffer.records().end_after(from) == Some(to);
+        if to > from && (last || ends_record()) {
             flags |= Flags::PSH;
         }
         let mut end = to;

@@ -202,7 +202,7 @@ impl<P: Payload> Connection<P> {
 
     /// Current number of segments per acknowledgment.
     pub(super) fn ack_every(&self, now: Instant) -> u32 {
-        let age = now.saturating_since(self.established_at.unwrap_or(now));
+        let age = || now.saturating_since(self.established_at.unwrap_or(now));
         ack_every(&self.transport.profile, age)
     }
 

@@ -19,6 +19,8 @@ pub struct Table {
     numbers: HashTable<u32>,
     names: Vec<Option<FourTuple>>,
     free: Vec<u32>,
+    /// Connection of the last arrival, if it is still found by its name.
+    latest: Option<u32>,
 }
 
 impl Table {
@@ -29,6 +31,7 @@ impl Table {
             numbers: HashTable::new(),
             names: Vec::new(),
             free: Vec::new(),
+            latest: None,
         }
     }
 
@@ -50,6 +53,19 @@ impl Table {
         self.numbers.find(hash, has_name).copied()
     }
 
+    /// Connection of a segment that arrived: as [`Table::find`], but without hashing if the last one
+    /// was of the same connection.
+    #[inline]
+    pub fn find_arrival(&mut self, tuple: &FourTuple) -> Option<u32> {
+        if let Some(latest) = self.latest
+            && self.names[latest as usize].as_ref() == Some(tuple)
+        {
+            return Some(latest);
+        }
+        self.latest = self.find(tuple);
+        self.latest
+    }
+
     /// Name of a connection; `None` if none has that number.
     #[inline]
     pub fn name(&self, number: u32) -> Option<&FourTuple> {
@@ -64,6 +80,8 @@ impl Table {
             (self.names.len() - 1) as u32
         });
         self.names[number as usize] = Some(tuple);
+        // It may hide the latest.
+        self.latest = None;
         let Self { secret, names, .. } = self;
         let rehash = |number: &u32| {
             let name = names[*number as usize].as_ref();
@@ -112,6 +130,9 @@ impl Table {
             return;
         };
         let hash = hash(&self.secret, name);
+        if self.latest == Some(number) {
+            self.latest = None;
+        }
         if let Ok(entry) = self.numbers.find_entry(hash, |found| *found == number) {
             entry.remove();
         }
@@ -168,6 +189,7 @@ mod tests {
         for port in 0..5000_u16 {
             let expected = (port % 3 != 0).then_some(u32::from(port));
             assert_eq!(table.find(&name(port)), expected);
+            assert_eq!(table.find_arrival(&name(port)), expected);
         }
         assert_eq!(table.len(), table.numbers().count());
         // The last freed number is used first.
@@ -188,5 +210,21 @@ mod tests {
         assert_eq!((table.name(new), table.len()), (Some(&name(1)), 1));
         table.remove(new);
         assert!(table.is_empty());
+    }
+
+    #[test]
+    fn the_connection_of_the_last_arrival_is_forgotten_when_another_takes_its_name() {
+        let mut table = Table::new(Secret::new([3; 16]));
+        let old = table.insert(name(1));
+        assert_eq!(table.find_arrival(&name(1)), Some(old));
+        assert_eq!(table.find_arrival(&name(1)), Some(old));
+        let new = table.insert(name(1));
+        assert_eq!(table.find_arrival(&name(1)), Some(new));
+        table.hide(new);
+        assert_eq!(table.find_arrival(&name(1)), None);
+        let other = table.insert(name(2));
+        assert_eq!(table.find_arrival(&name(2)), Some(other));
+        table.remove(other);
+        assert_eq!(table.find_arrival(&name(2)), None);
     }
 }

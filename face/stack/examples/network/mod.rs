@@ -1,10 +1,13 @@
 //! Two hosts in virtual time, with packets as bytes and a path with loss, delay, reordering and
 //! duplication. An example of a driver for [`Endpoint`].
 
+#[path = "../driver/mod.rs"]
+mod driver;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use gigatcp_stack::wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
+use gigatcp_stack::wire::PacketPool;
 use gigatcp_stack::{Bytes, Duration, Endpoint, Instant};
 use gigatcp_units::random::Stream;
 
@@ -26,6 +29,7 @@ pub struct Path {
 pub struct Network {
     pub now: Instant,
     pub hosts: [Endpoint; 2],
+    pools: [PacketPool; 2],
     path: Path,
     random: Stream,
     /// Packets in flight by time of arrival and number, each with its destination host.
@@ -47,6 +51,7 @@ impl Network {
         Self {
             now: Instant::ZERO,
             hosts: [host(0), host(1)],
+            pools: [PacketPool::default(), PacketPool::default()],
             path,
             random: Stream::new(seed, "path", 0),
             arrivals: BTreeMap::new(),
@@ -57,20 +62,16 @@ impl Network {
     /// Sends everything that the hosts may send.
     pub fn send(&mut self) {
         for from in 0..2 {
-            while let Some((endpoints, segment)) = self.hosts[from].poll_transmit(self.now) {
-                let ip = IpHeader::new(endpoints);
-                // A super-segment is several packets.
-                for segment in segment.into_wire_segments() {
-                    self.fly(from, &ip, &segment);
-                }
+            let mut packets = Vec::new();
+            let (host, pool) = (&mut self.hosts[from], &mut self.pools[from]);
+            driver::send(host, pool, self.now, &mut packets);
+            for packet in packets {
+                self.fly(from, &packet);
             }
         }
     }
 
-    fn fly(&mut self, from: usize, ip: &IpHeader, segment: &gigatcp_stack::Segment) {
-        let mut packet = vec![0; packet_len(ip, segment).expect("its options fit")];
-        encode_packet(ip, segment, ChecksumFill::Whole, &mut packet).expect("it fits a packet");
-        let packet = Bytes::from(packet);
+    fn fly(&mut self, from: usize, packet: &Bytes) {
         let copies = 1 + usize::from(self.random.uniform() < self.path.duplication);
         for _ in 0..copies {
             let jitter = self.path.jitter.as_secs_f64() * self.random.uniform();
@@ -106,9 +107,7 @@ impl Network {
             && entry.key().0 <= self.now
         {
             let (to, packet) = entry.remove();
-            let (ip, segment) = decode_packet(&packet).expect("it was encoded so");
-            let owned = segment.map_payload(Bytes::copy_from_slice);
-            self.hosts[to].handle_segment(self.now, ip.endpoints, owned);
+            driver::receive(&mut self.hosts[to], &self.pools[to], self.now, packet);
         }
         for host in &mut self.hosts {
             if host.poll_timeout().is_some_and(|due| due <= self.now) {

@@ -35,3 +35,15 @@ fn fifty_tasks_get_their_echo() {
 fn a_control_of_your_own_runs_next_to_cubic() {
     custom_control::main();
 }
+
+#[test]
+fn the_guide_shows_the_driver_of_the_examples() {
+    let guide = include_str!("../../../../docs/guide/embed.md");
+    let (_, behind) = guide
+        .split_once("<!-- tested: the driver -->\n\n```rust\n")
+        .expect("the guide has the mark");
+    let (shown, _) = behind.split_once("```").expect("the block ends");
+    let driver = include_str!("../../examples/driver/mod.rs");
+    let (_, code) = driver.split_once("\n\n").expect("a first line and code");
+    assert_eq!(shown, code);
+}
