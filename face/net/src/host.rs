@@ -39,6 +39,9 @@ pub(crate) struct Host {
     /// Number of times that it was started.
     pub(crate) boot: u32,
     pub(crate) is_up: bool,
+    /// Whether `Net::configure` named it, and whether it has or had a program.
+    pub(crate) is_configured: bool,
+    pub(crate) has_program: bool,
     /// Template of its connections.
     pub(crate) config: Arc<TransportConfig>,
     /// Limit of its listeners' queues; `None`: what the program requests.
@@ -199,6 +202,8 @@ impl Host {
             endpoint: endpoint(now, node, seed, 0),
             boot: 0,
             is_up: true,
+            is_configured: false,
+            has_program: false,
             config: Arc::default(),
             max_backlog: None,
             connections: HashMap::new(),
