@@ -25,7 +25,7 @@ use gigatcp_wire::IcmpKind;
 
 use crate::host::{Host, addresses_of};
 use crate::observe::Observers;
-use crate::packet::{Content, DEFAULT_TTL, Packet, Passing};
+use crate::packet::{Content, IpFields, Packet, Passing};
 use crate::words::{Words, WordsError};
 
 /// Maximum steps at one instant; more are a bug, not a busy instant.
@@ -499,8 +499,8 @@ impl World {
         if packet.to == node {
             return self.deliver(node, packet);
         }
-        packet.ttl = packet.ttl.saturating_sub(1);
-        if packet.ttl == 0 {
+        packet.fields.ttl = packet.fields.ttl.saturating_sub(1);
+        if packet.fields.ttl == 0 {
             return self.answer(node, &packet, IcmpKind::TimeExceeded);
         }
         match self.route(node, packet.to) {
@@ -540,7 +540,7 @@ impl World {
         let answer = Packet {
             endpoints: about.endpoints.reversed(),
             to,
-            ttl: DEFAULT_TTL,
+            fields: IpFields::default(),
             content: Content::Icmp(Box::new(icmp)),
         };
         self.send(node, answer);
@@ -641,7 +641,7 @@ impl World {
             if !host.is_up {
                 continue;
             }
-            let ttl = host.ttl_of(endpoints, &segment);
+            let fields = host.fields_of(endpoints, &segment);
             let Some(to) = self.node_at(node, endpoints.dst()) else {
                 continue;
             };
@@ -651,7 +651,7 @@ impl World {
                 Packet {
                     endpoints,
                     to,
-                    ttl,
+                    fields,
                     content,
                 },
             );

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use gigatcp_net::{Net, TcpListener, TcpStream, UdpSocket};
+use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, UdpSocket};
 use gigatcp_plan::keys;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
@@ -336,4 +336,55 @@ fn trace_schedule_and_bursts_act_as_they_say() {
 #[should_panic(expected = "a path relative to the working directory")]
 fn trace_that_is_missing_is_named_with_its_directory() {
     Net::new(1).link("a", "b", "rate_trace=missing.trace");
+}
+
+#[test]
+fn type_of_service_selects_the_class_of_a_queue() {
+    let net = Net::new(1);
+    net.host("server", |_| async {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_tos_v4(46 << 2)?;
+        socket.bind("0.0.0.0:80".parse().unwrap())?;
+        let mut stream = socket.listen(8)?.accept().await?.0;
+        stream.write_all(&[7; 100_000]).await?;
+        drop(stream);
+        std::future::pending::<io::Result<()>>().await
+    });
+    net.host("sink", |_| async {
+        let socket = UdpSocket::bind("0.0.0.0:7").await?;
+        for _ in 0..2 {
+            let mut buffer = [0; 1000];
+            socket.recv(&mut buffer).await?;
+            let start = Instant::now();
+            for _ in 1..10 {
+                socket.recv(&mut buffer).await?;
+            }
+            let took = start.elapsed().as_secs_f64();
+            let is_marked = buffer[0] == 46;
+            assert_eq!(took < 0.1, is_marked, "{took} s");
+        }
+        io::Result::Ok(())
+    });
+    let classes =
+        "htb; rate 10 Mbit/s; parent 1, rate 8 Mbit/s, dscp 46; parent 1, rate 100 kbit/s";
+    for (host, direction) in [("server", "reverse"), ("sink", "forward")] {
+        let words = format!("rtt=2ms {direction}.queue={classes}");
+        net.link("client", host, &words);
+    }
+    net.client("client", |_| async {
+        // 100 kB at 8 Mbit/s.
+        let marked = download().await?.as_secs_f64();
+        assert!((0.1..0.2).contains(&marked), "{marked} s");
+        // 9 kB at 8 Mbit/s, and at 100 kbit/s.
+        let socket = UdpSocket::bind("0.0.0.0:0").await?;
+        for dscp in [46, 0] {
+            socket.set_tos_v4(u32::from(dscp) << 2)?;
+            for _ in 0..10 {
+                socket.send_to(&[dscp; 1000], "sink:7").await?;
+            }
+            sleep(Duration::from_secs(2)).await;
+        }
+        io::Result::Ok(())
+    });
+    net.run().unwrap();
 }

@@ -9,6 +9,7 @@ mod hosts;
 mod http;
 mod links;
 mod matrix;
+mod parity;
 mod streams;
 mod transfers;
 mod watchdog;
