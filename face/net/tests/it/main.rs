@@ -3,6 +3,7 @@
 mod cancellation;
 mod collapse;
 mod datagrams;
+mod determinism;
 mod errors;
 mod guide;
 mod hosts;
