@@ -3,7 +3,8 @@
 //! `proof/programs` is a workspace of its own, so that neither CI nor our lock file has its
 //! dependencies. It is copied to `target/net-proof`. Its `suites.toml` names published crates. cargo
 //! downloads them; in a copy of each, `use` lines and the attribute of tests are changed, and
-//! nothing else. Then the tests run: ours of `proof/programs/tests`, and theirs. At last
+//! nothing else. The code of the guides is built in empty projects, with the dependencies that their
+//! pages show. Then the tests run: ours of `proof/programs/tests`, and theirs. At last
 //! `proof/programs/costs` measures, next to turmoil and turmoil-net.
 
 use std::collections::BTreeMap;
@@ -80,6 +81,7 @@ pub fn run() -> Result<(), Failed> {
         .map_err(|error| Failed::Usage(format!("proof/programs/suites.toml: {error}")))?;
     let work = process::target().join("net-proof");
     prepare(&source, &work, &suites.suite)?;
+    build_guides(&work)?;
     let programs = build(&work)?;
 
     let mut report = String::from(
@@ -114,6 +116,49 @@ pub fn run() -> Result<(), Failed> {
     } else {
         Ok(())
     }
+}
+
+/// Builds the code of the guides in empty projects, with the lines of `Cargo.toml` of their pages.
+fn build_guides(work: &Path) -> Result<(), Failed> {
+    let path = top().display().to_string();
+    for (page, is_test) in [("net", true), ("embed", false)] {
+        let text = files::read(&top().join(format!("docs/guide/{page}.md")))?;
+        let blocks = |kind: &str| -> Vec<String> {
+            let start = format!("```{kind}\n");
+            let parts = text.split(&start).skip(1);
+            let codes = parts.filter_map(|part| part.split_once("```"));
+            codes.map(|(code, _)| code.to_owned()).collect()
+        };
+        let project = work.join("guides").join(page);
+        let lines = blocks("toml").remove(0).replace("../gigatcp", &path);
+        let package =
+            format!("[package]\nname = \"uses-{page}\"\nedition = \"2024\"\n[workspace]\n");
+        files::write(&project.join("Cargo.toml"), format!("{package}\n{lines}"))?;
+        files::write(&project.join("src/lib.rs"), "")?;
+        let mut codes = blocks("rust");
+        if is_test {
+            // A test is complete; others are changes of one, or calls.
+            codes.retain(|code| {
+                code.contains("test") && code.contains("fn ") && code.contains("use ")
+            });
+        } else {
+            codes.truncate(1);
+        }
+        for (number, code) in codes.iter().enumerate() {
+            let code = if is_test {
+                code.clone()
+            } else {
+                format!("#[test]\nfn program() {{\n{code}}}\n")
+            };
+            files::write(&project.join(format!("tests/page{number}.rs")), code)?;
+        }
+        let mut build = process::cargo(&["test", "--no-run", "--quiet"]);
+        build
+            .current_dir(&project)
+            .env("CARGO_TARGET_DIR", work.join("target"));
+        succeed(build)?;
+    }
+    Ok(())
 }
 
 /// Builds and runs the program that measures; what it prints, and whether all is within its limits.

@@ -12,7 +12,7 @@ use core::cell::RefCell;
 use core::fmt;
 use core::ops::Range;
 
-use crate::Files;
+use crate::{Files, NoFiles};
 
 /// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -242,6 +242,11 @@ impl<'a> Findings<'a> {
     /// Path of a file that the plan names.
     pub(crate) fn locate(&self, name: &str) -> Result<String, String> {
         self.files()?.locate(name)
+    }
+
+    /// See [`Files::directory`].
+    pub(crate) fn directory(&self) -> &str {
+        self.files.unwrap_or(&NoFiles).directory()
     }
 
     fn files(&self) -> Result<&'a dyn Files, String> {

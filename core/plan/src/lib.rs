@@ -82,6 +82,11 @@ pub trait Files {
     /// The reason in words, if the file cannot be read.
     fn read(&self, name: &str) -> Result<String, String>;
 
+    /// Directory that names are relative to, in words, for hints.
+    fn directory(&self) -> &str {
+        "the directory of the plan"
+    }
+
     /// Path of a file that is read by what runs the plan.
     ///
     /// The reason in words, if there is none.

@@ -335,7 +335,7 @@ impl<'a> Reader<'a> {
                 let message = format!("`{}` gives no trace: {why}", shortened(file));
                 Diagnostic::error(&value.place, message)
                     .label("one number of milliseconds a line, none before the last")
-                    .hint("a path relative to the directory of the plan")
+                    .hint(format!("a path relative to {}", self.findings.directory()))
                     .report(self.findings);
             })
             .ok()

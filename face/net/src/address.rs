@@ -120,12 +120,6 @@ impl Resolve for [SocketAddr] {
     }
 }
 
-impl Resolve for Vec<SocketAddr> {
-    fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
-        Ok(self.clone())
-    }
-}
-
 impl<T: Resolve + ?Sized> Resolve for &T {
     fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         (**self).addresses()

@@ -16,7 +16,7 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, IcmpKind, Octets, Segment};
 use tokio::task::AbortHandle;
 
-use crate::packet::{Content, DEFAULT_TTL, Icmp, Packet, UDP_HEADER};
+use crate::packet::{Content, DEFAULT_TTL, Icmp, IpFields, Packet, UDP_HEADER};
 use crate::waiting::Waiting;
 use crate::world::derived_seed;
 
@@ -30,6 +30,9 @@ const UDP_RECEIVE_BUFFER: usize = 212_992;
 /// Maximum datagrams of which some fragments have arrived.
 const MAX_REASSEMBLED: usize = 64;
 
+/// Maximum closed sockets whose header fields are kept for what is still sent.
+const MAX_LINGERING: usize = 1024;
+
 /// A host and its sockets.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -39,6 +42,9 @@ pub(crate) struct Host {
     /// Number of times that it was started.
     pub(crate) boot: u32,
     pub(crate) is_up: bool,
+    /// Whether `Net::configure` named it, and whether it has or had a program.
+    pub(crate) is_configured: bool,
+    pub(crate) has_program: bool,
     /// Template of its connections.
     pub(crate) config: Arc<TransportConfig>,
     /// Limit of its listeners' queues; `None`: what the program requests.
@@ -46,8 +52,10 @@ pub(crate) struct Host {
     pub(crate) connections: HashMap<Handle, Connection>,
     pub(crate) listeners: BTreeMap<SocketAddr, Waiting>,
     pub(crate) datagrams: BTreeMap<SocketAddr, Datagrams>,
-    /// TTLs that differ from the default.
-    ttls: HashMap<FourTuple, u8>,
+    /// Header fields of connections that set them.
+    fields: HashMap<FourTuple, IpFields>,
+    /// Those of `fields` whose sockets are closed: they may still send.
+    lingering: VecDeque<FourTuple>,
     /// Datagrams of which fragments are missing: number, and how many.
     incomplete: VecDeque<(u64, u16)>,
     next_port: u16,
@@ -199,12 +207,15 @@ impl Host {
             endpoint: endpoint(now, node, seed, 0),
             boot: 0,
             is_up: true,
+            is_configured: false,
+            has_program: false,
             config: Arc::default(),
             max_backlog: None,
             connections: HashMap::new(),
             listeners: BTreeMap::new(),
             datagrams: BTreeMap::new(),
-            ttls: HashMap::new(),
+            fields: HashMap::new(),
+            lingering: VecDeque::new(),
             incomplete: VecDeque::new(),
             next_port: 0,
             tasks: Vec::new(),
@@ -398,9 +409,9 @@ impl Host {
         listeners.chain(connections).chain(datagrams).collect()
     }
 
-    /// Sets the TTL of a connection's packets.
-    pub(crate) fn set_ttl(&mut self, tuple: FourTuple, ttl: u8) {
-        self.ttls.insert(tuple, ttl);
+    /// Changes header fields of a connection's packets.
+    pub(crate) fn set_fields(&mut self, tuple: FourTuple, set: impl FnOnce(&mut IpFields)) {
+        set(self.fields.entry(tuple).or_default());
     }
 
     /// Keeps the state of a new connection's socket. tokio takes accepted ones for readable.
@@ -408,28 +419,38 @@ impl Host {
         if let Some((local, remote)) = self.endpoint.addresses(handle)
             && let Some(tuple) = FourTuple::new(local, remote)
         {
+            if self.fields.remove(&tuple).is_some() {
+                self.lingering.retain(|closed| *closed != tuple);
+            }
             let mut connection = Connection::new(tuple);
             connection.seems_readable = is_accepted;
             self.connections.insert(handle, connection);
         }
     }
 
-    pub(crate) fn ttl_of(&self, endpoints: Endpoints, segment: &Segment<Octets>) -> u8 {
-        if self.ttls.is_empty() {
-            return DEFAULT_TTL;
+    pub(crate) fn fields_of(&self, endpoints: Endpoints, segment: &Segment<Octets>) -> IpFields {
+        if self.fields.is_empty() {
+            return IpFields::default();
         }
         let tuple = FourTuple {
             endpoints,
             local_port: segment.src_port,
             remote_port: segment.dst_port,
         };
-        self.ttls.get(&tuple).copied().unwrap_or(DEFAULT_TTL)
+        self.fields.get(&tuple).copied().unwrap_or_default()
     }
 
     /// Forgets a connection whose socket is closed.
     pub(crate) fn forget(&mut self, handle: Handle) -> Option<Connection> {
         let connection = self.connections.remove(&handle)?;
-        self.ttls.remove(&connection.tuple);
+        if self.fields.contains_key(&connection.tuple) {
+            self.lingering.push_back(connection.tuple);
+        }
+        if self.lingering.len() > MAX_LINGERING
+            && let Some(oldest) = self.lingering.pop_front()
+        {
+            self.fields.remove(&oldest);
+        }
         Some(connection)
     }
 

@@ -1,10 +1,9 @@
 //! [`TcpListener`] and [`TcpSocket`], as those of `tokio::net`.
 
-use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -36,6 +35,7 @@ pub struct TcpListener {
     boot: u32,
     at: SocketAddr,
     ttl: AtomicU32,
+    tos: u8,
 }
 
 impl TcpListener {
@@ -95,6 +95,9 @@ impl TcpListener {
         let ttl = self.ttl.load(Ordering::Relaxed);
         if ttl != u32::from(DEFAULT_TTL) {
             socket.set_ttl(ttl)?;
+        }
+        if self.tos != 0 {
+            socket.set_tos(self.tos)?;
         }
         let peer = socket.get(|connection| {
             let tuple = connection.tuple;
@@ -176,6 +179,7 @@ fn listen(
         boot,
         at,
         ttl: AtomicU32::new(DEFAULT_TTL.into()),
+        tos: 0,
     })
 }
 
@@ -230,13 +234,13 @@ fn listen_on(
 #[derive(Debug)]
 pub struct TcpSocket {
     is_v4: bool,
-    local: Cell<Option<SocketAddr>>,
-    options: RefCell<Options>,
+    options: Mutex<Options>,
 }
 
 /// Options of a socket before it has a connection.
 #[derive(Clone, Default, Debug)]
 struct Options {
+    local: Option<SocketAddr>,
     nodelay: bool,
     keepalive: bool,
     linger: Option<Duration>,
@@ -278,9 +282,17 @@ impl TcpSocket {
     fn of_family(is_v4: bool) -> Self {
         Self {
             is_v4,
-            local: Cell::new(None),
-            options: RefCell::default(),
+            options: Mutex::default(),
         }
+    }
+
+    fn options(&self) -> MutexGuard<'_, Options> {
+        self.options.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn into_options(self) -> Options {
+        let options = self.options.into_inner();
+        options.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over the family, address and TCP_NODELAY of a socket of the machine, which is closed; other
@@ -290,8 +302,8 @@ impl TcpSocket {
         let at = stream.local_addr().ok();
         let socket = Self::of_family(at.is_none_or(|at| at.is_ipv4()));
         let is_bound = |at: &SocketAddr| !at.ip().is_unspecified() || at.port() != 0;
-        socket.local.set(at.filter(is_bound));
-        socket.options.borrow_mut().nodelay = stream.nodelay().unwrap_or(false);
+        socket.options().local = at.filter(is_bound);
+        socket.options().nodelay = stream.nodelay().unwrap_or(false);
         socket
     }
 
@@ -301,7 +313,7 @@ impl TcpSocket {
     /// `InvalidInput` for an address of the other family or a second call, `AddrNotAvailable` for
     /// one of another host, `AddrInUse` if a listener has it.
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
-        if addr.is_ipv4() != self.is_v4 || self.local.get().is_some() {
+        if addr.is_ipv4() != self.is_v4 || self.options().local.is_some() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let (shared, node) = scope::here()?;
@@ -320,7 +332,7 @@ impl TcpSocket {
             }
             Ok(at)
         });
-        self.local.set(Some(bound?));
+        self.options().local = Some(bound?);
         Ok(())
     }
 
@@ -332,8 +344,10 @@ impl TcpSocket {
         if addr.is_ipv4() != self.is_v4 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let options = self.options.into_inner();
-        let socket = Socket::connect(self.local.get(), addr, |config| options.adjust(config))?;
+        let options = self.into_options();
+        let socket = Socket::connect(options.local, addr, options.tos as u8, |config| {
+            options.adjust(config);
+        })?;
         socket.set_nodelay(options.nodelay)?;
         socket.set_keepalive(options.keepalive)?;
         socket.set(|connection| connection.linger = options.linger)?;
@@ -352,9 +366,11 @@ impl TcpSocket {
         } else {
             Ipv6Addr::UNSPECIFIED.into()
         };
-        let at = self.local.get().unwrap_or(SocketAddr::new(any, 0));
-        let options = self.options.into_inner();
-        listen(at, backlog, &|config| options.adjust(config))
+        let options = self.into_options();
+        let at = options.local.unwrap_or(SocketAddr::new(any, 0));
+        let mut listener = listen(at, backlog, &|config| options.adjust(config))?;
+        listener.tos = options.tos as u8;
+        Ok(listener)
     }
 
     /// Address that it is bound to, or the unspecified one.
@@ -367,7 +383,7 @@ impl TcpSocket {
         } else {
             SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
         };
-        Ok(self.local.get().unwrap_or(any))
+        Ok(self.options().local.unwrap_or(any))
     }
 
     /// Requests a send buffer size; the host's profile decides what is granted.
@@ -375,7 +391,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
-        self.options.borrow_mut().send_buffer = Some(size);
+        self.options().send_buffer = Some(size);
         Ok(())
     }
 
@@ -384,7 +400,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
-        self.options.borrow_mut().receive_buffer = Some(size);
+        self.options().receive_buffer = Some(size);
         Ok(())
     }
 
@@ -394,8 +410,7 @@ impl TcpSocket {
     /// None: it is fallible as in tokio.
     pub fn send_buffer_size(&self) -> io::Result<u32> {
         Ok(self
-            .options
-            .borrow()
+            .options()
             .send_buffer
             .map_or(0, |size| size.saturating_mul(2)))
     }
@@ -406,8 +421,7 @@ impl TcpSocket {
     /// None: it is fallible as in tokio.
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
         Ok(self
-            .options
-            .borrow()
+            .options()
             .receive_buffer
             .map_or(0, |size| size.saturating_mul(2)))
     }
@@ -417,7 +431,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.options.borrow_mut().nodelay = nodelay;
+        self.options().nodelay = nodelay;
         Ok(())
     }
 
@@ -426,7 +440,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn nodelay(&self) -> io::Result<bool> {
-        Ok(self.options.borrow().nodelay)
+        Ok(self.options().nodelay)
     }
 
     /// Switches keep-alives on, at the times of the host's profile.
@@ -434,7 +448,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
-        self.options.borrow_mut().keepalive = keepalive;
+        self.options().keepalive = keepalive;
         Ok(())
     }
 
@@ -443,7 +457,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn keepalive(&self) -> io::Result<bool> {
-        Ok(self.options.borrow().keepalive)
+        Ok(self.options().keepalive)
     }
 
     /// Sets `SO_LINGER`, as [`TcpStream::set_linger`].
@@ -451,7 +465,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
-        self.options.borrow_mut().linger = linger;
+        self.options().linger = linger;
         Ok(())
     }
 
@@ -476,7 +490,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn linger(&self) -> io::Result<Option<Duration>> {
-        Ok(self.options.borrow().linger)
+        Ok(self.options().linger)
     }
 
     /// Sets `SO_REUSEADDR`. It has no effect: connections in TIME-WAIT never keep a port from being
@@ -485,7 +499,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_reuseaddr(&self, reuse: bool) -> io::Result<()> {
-        self.options.borrow_mut().reuse_address = reuse;
+        self.options().reuse_address = reuse;
         Ok(())
     }
 
@@ -494,7 +508,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn reuseaddr(&self) -> io::Result<bool> {
-        Ok(self.options.borrow().reuse_address)
+        Ok(self.options().reuse_address)
     }
 
     /// Sets `SO_REUSEPORT`. Listeners do not share a port here: a second one is `AddrInUse`.
@@ -502,7 +516,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_reuseport(&self, reuse: bool) -> io::Result<()> {
-        self.options.borrow_mut().reuse_port = reuse;
+        self.options().reuse_port = reuse;
         Ok(())
     }
 
@@ -511,7 +525,7 @@ impl TcpSocket {
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn reuseport(&self) -> io::Result<bool> {
-        Ok(self.options.borrow().reuse_port)
+        Ok(self.options().reuse_port)
     }
 
     /// Binds to an interface (`SO_BINDTODEVICE`). Hosts have no named interfaces here.
@@ -519,31 +533,36 @@ impl TcpSocket {
     /// # Errors
     /// `NotFound` unless the name is empty or `None`.
     pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
-        if interface.is_none_or(<[u8]>::is_empty) {
-            return Ok(());
-        }
-        let text = "hosts have no named interfaces here: bind to an address";
-        Err(io::Error::new(io::ErrorKind::NotFound, text))
+        no_device(interface)
     }
 
-    /// `IP_TOS`, without effect: no element of a path looks at it.
+    /// Interface that it is bound to: none, see [`TcpSocket::bind_device`].
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// `IP_TOS` of its connections, of accepted ones after their handshake. Its DSCP selects a class of
+    /// the queue `htb`.
     ///
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn tos_v4(&self) -> io::Result<u32> {
-        Ok(self.options.borrow().tos)
+        Ok(self.options().tos)
     }
 
-    /// Sets `IP_TOS`, without effect.
+    /// Sets [`TcpSocket::tos_v4`].
     ///
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
-        self.options.borrow_mut().tos = tos;
+        self.options().tos = tos;
         Ok(())
     }
 
-    /// `IPV6_TCLASS`, without effect.
+    /// `IPV6_TCLASS`, as [`TcpSocket::tos_v4`].
     ///
     /// # Errors
     /// None: it is fallible as in tokio.
@@ -551,11 +570,20 @@ impl TcpSocket {
         self.tos_v4()
     }
 
-    /// Sets `IPV6_TCLASS`, without effect.
+    /// Sets [`TcpSocket::tclass_v6`].
     ///
     /// # Errors
     /// None: it is fallible as in tokio.
     pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
         self.set_tos_v4(tclass)
     }
+}
+
+/// Refuses to bind to an interface.
+pub(crate) fn no_device(interface: Option<&[u8]>) -> io::Result<()> {
+    if interface.is_none_or(<[u8]>::is_empty) {
+        return Ok(());
+    }
+    let text = "hosts have no named interfaces here: bind to an address";
+    Err(io::Error::new(io::ErrorKind::NotFound, text))
 }

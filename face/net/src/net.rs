@@ -166,6 +166,13 @@ pub enum RunError {
         /// Its error.
         error: Box<dyn StdError + Send + Sync>,
     },
+    /// A host was configured, and has no program.
+    NoProgram {
+        /// Name of the host.
+        name: String,
+        /// The host with a program whose name is nearest.
+        nearest: Option<String>,
+    },
     /// The time limit came first. If tasks wait for what will not come, the text says what.
     TimeLimit(String),
 }
@@ -174,6 +181,16 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host { name, error } => write!(f, "the program of `{name}` failed: {error}"),
+            Self::NoProgram { name, nearest } => {
+                write!(
+                    f,
+                    "`{name}` was configured, and no host of that name has a program "
+                )?;
+                match nearest {
+                    Some(nearest) => write!(f, "(hint: `{nearest}`?)"),
+                    None => write!(f, "(hint: net.host(\"{name}\", ..), or net.client)"),
+                }
+            }
             Self::TimeLimit(text) => f.write_str(text),
         }
     }
@@ -218,8 +235,12 @@ impl From<TopologyError> for NetError {
         match error {
             TopologyError::Words(error) => Self::Words(error),
             TopologyError::Config(error) => Self::Link(error.to_string()),
-            TopologyError::NoNode(name) => Self::Unknown(format!(
-                "no host is called `{name}` (hint: net.host, net.client or net.link first)"
+            TopologyError::NoNode(name, nearest) => Self::Unknown(format!(
+                "no host is called `{name}` (hint: {})",
+                nearest.map_or_else(
+                    || "net.host, net.client or net.link first".to_owned(),
+                    |nearest| format!("`{nearest}`?")
+                )
             )),
             TopologyError::NoHost(name) => Self::Unknown(format!("`{name}` is a router")),
             TopologyError::NoLink(a, b) => Self::Unknown(format!(
@@ -296,7 +317,13 @@ impl Net {
     }
 
     fn add(&self, name: &str, program: Start, is_client: bool) {
-        let node = self.shared.with(|world| world.add_host(name));
+        let node = self.shared.with(|world| {
+            let node = world.add_host(name);
+            if let Some(host) = world.host_mut(node) {
+                host.has_program = true;
+            }
+            node
+        });
         let software = Software { program, is_client };
         let running = driver::current().filter(|driver| Arc::ptr_eq(&driver.shared, &self.shared));
         if let Some(driver) = running {
@@ -311,7 +338,9 @@ impl Net {
     }
 
     /// Configures the TCP of a host by words of plans, as `profile=freebsd
-    /// congestion_control=bbr`. Connections that exist keep theirs.
+    /// congestion_control=bbr`. Connections that exist keep theirs. A run is an error
+    /// ([`RunError::NoProgram`]) if a host was configured before it and has no program then, or was
+    /// configured in it and has none at its end: its name is most likely a typo.
     ///
     /// # Panics
     /// If the words are wrong.
@@ -321,6 +350,7 @@ impl Net {
         self.shared.with(|world| {
             let node = world.add_host(host);
             if let Some(host) = world.host_mut(node) {
+                host.is_configured = true;
                 host.config = config.into();
                 host.max_backlog = backlog;
             }
@@ -329,7 +359,8 @@ impl Net {
 
     /// Joins two nodes, alike in both directions unless a word begins with `forward.` or
     /// `reverse.`: `rate=100Mbit/s rtt=125ms loss=0.1% queue=1bdp`. The words are the keys of plans
-    /// (`gigatcp list keys`). A name without a host is a router.
+    /// (`gigatcp list keys`); files, as of `rate_trace=up.trace`, are relative to the working
+    /// directory. A name without a host is a router.
     ///
     /// # Panics
     /// If the words are wrong.
@@ -353,8 +384,12 @@ impl Net {
         expect(self.shared.with(|world| world.set_loopback(words)));
     }
 
-    /// Changes all links and loopbacks from now on: `loss=5%`. Other words keep their values. No
-    /// packet is lost by the change itself.
+    /// Changes all links and loopbacks from now on: `loss=5%`. Other words keep their values, except
+    /// that words for both directions replace those for one, and `rtt` replaces `delay`. No packet is
+    /// lost by the change itself. Words that do nothing without a rate, as `queue=codel`, do not
+    /// concern a loopback without one.
+    ///
+    /// If the words are wrong on one link, none has changed.
     ///
     /// # Panics
     /// If the words are wrong.
@@ -502,7 +537,7 @@ impl Net {
     /// `#[gigatcp_net::test]` hosts run already.
     ///
     /// # Errors
-    /// The first error of a program, or the time limit.
+    /// The first error of a program, the time limit, or a configured host without a program.
     ///
     /// # Panics
     /// With the panic of a program; in a run.
@@ -540,8 +575,20 @@ impl Net {
             .unwrap_or(TIME_LIMIT);
         scope::reset();
         let node = self.shared.with(|world| world.add_host(DEFAULT_HOST));
-        let output = driver::run(&self.shared, software, limit, node, body);
-        (output.map_err(RunError::from), self.report())
+        let output = self.check_programs().and_then(|()| {
+            let output = driver::run(&self.shared, software, limit, node, body)?;
+            self.check_programs().map(|()| output)
+        });
+        (output, self.report())
+    }
+
+    /// Rejects a configured host without a program.
+    fn check_programs(&self) -> Result<(), RunError> {
+        let found = |world: &mut World| world.configured_in_vain(DEFAULT_HOST);
+        match self.shared.with(found) {
+            Some((name, nearest)) => Err(RunError::NoProgram { name, nearest }),
+            None => Ok(()),
+        }
     }
 
     /// What has happened so far.

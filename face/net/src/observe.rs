@@ -16,7 +16,7 @@ use gigatcp_flows::Observed;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, Flags, IpHeader, Octets, Segment, SeqNumber};
 
-use crate::packet::{Content, Packet};
+use crate::packet::{Content, IpFields, Packet};
 
 /// Maximum connections that one view analyzes: the first ones. An analysis has a few kilobytes.
 const MAX_ANALYZED: usize = 10_000;
@@ -218,13 +218,14 @@ impl Capture {
         let written = match &packet.content {
             Content::Segment(segment) => {
                 let header = IpHeader {
-                    ttl: packet.ttl,
+                    ttl: packet.fields.ttl,
+                    dscp: packet.fields.tos >> 2,
                     ..IpHeader::new(packet.endpoints)
                 };
                 self.writer.write_segment(interface, now, &header, segment)
             }
             Content::Datagram(fragments) if fragments.is_whole() => {
-                let octets = udp_packet(packet.endpoints, packet.ttl, fragments.octets());
+                let octets = udp_packet(packet, fragments.octets());
                 let len = octets.len() as u32;
                 self.writer.write_packet(interface, now, &octets, len)
             }
@@ -243,13 +244,14 @@ impl Capture {
 }
 
 /// An IP packet with a UDP datagram.
-fn udp_packet(endpoints: Endpoints, ttl: u8, datagram: Vec<u8>) -> Vec<u8> {
+fn udp_packet(packet: &Packet, datagram: Vec<u8>) -> Vec<u8> {
     const UDP: u8 = 17;
+    let IpFields { ttl, tos } = packet.fields;
     let len = datagram.len() as u16;
-    let mut octets = match endpoints {
+    let mut octets = match packet.endpoints {
         Endpoints::V4 { src, dst } => {
             let total = (len + 20).to_be_bytes();
-            let mut header = vec![0x45, 0, total[0], total[1], 0, 0, 0x40, 0, ttl, UDP, 0, 0];
+            let mut header = vec![0x45, tos, total[0], total[1], 0, 0, 0x40, 0, ttl, UDP, 0, 0];
             header.extend(src.octets());
             header.extend(dst.octets());
             let mut sum = gigatcp_wire::Checksum::default();
@@ -259,7 +261,16 @@ fn udp_packet(endpoints: Endpoints, ttl: u8, datagram: Vec<u8>) -> Vec<u8> {
         }
         Endpoints::V6 { src, dst } => {
             let length = len.to_be_bytes();
-            let mut header = vec![0x60, 0, 0, 0, length[0], length[1], UDP, ttl];
+            let mut header = vec![
+                0x60 | tos >> 4,
+                tos << 4,
+                0,
+                0,
+                length[0],
+                length[1],
+                UDP,
+                ttl,
+            ];
             header.extend(src.octets());
             header.extend(dst.octets());
             header

@@ -36,8 +36,25 @@ pub(crate) struct Packet {
     pub(crate) endpoints: Endpoints,
     /// Node of the destination address.
     pub(crate) to: u32,
-    pub(crate) ttl: u8,
+    pub(crate) fields: IpFields,
     pub(crate) content: Content,
+}
+
+/// Fields of an IP header that programs set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct IpFields {
+    pub(crate) ttl: u8,
+    /// Type of service or traffic class: the DSCP, and two bits that have no effect here.
+    pub(crate) tos: u8,
+}
+
+impl Default for IpFields {
+    fn default() -> Self {
+        Self {
+            ttl: DEFAULT_TTL,
+            tos: 0,
+        }
+    }
 }
 
 /// Content of a packet.
@@ -403,6 +420,10 @@ impl Parcel for Packet {
 
     fn hosts(&self) -> [u16; 2] {
         [self.endpoints.src(), self.endpoints.dst()].map(|address| hash_of(address) as u16)
+    }
+
+    fn dscp(&self) -> u8 {
+        self.fields.tos >> 2
     }
 
     fn try_bleach(&mut self) -> bool {

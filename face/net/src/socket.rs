@@ -81,14 +81,15 @@ impl Socket {
     }
 
     /// Begins to connect from the host of the present task. `adjust` changes the host's
-    /// configuration for this connection.
+    /// configuration for this connection; `tos` is the type of service of its packets.
     pub(crate) fn connect(
         local: Option<SocketAddr>,
         remote: SocketAddr,
+        tos: u8,
         adjust: impl FnOnce(&mut Arc<TransportConfig>),
     ) -> io::Result<Self> {
         let (shared, node) = scope::here()?;
-        let begun = shared.with(|world| begin(world, node, local, remote, adjust));
+        let begun = shared.with(|world| begin(world, node, (local, remote), tos, adjust));
         let (boot, handle) = begun?;
         Ok(Self::new(&shared, node, boot, handle))
     }
@@ -325,7 +326,18 @@ impl Socket {
         self.set(|connection| connection.ttl = ttl)?;
         self.shared.with(|world| {
             if let Some(host) = world.host_mut(self.node) {
-                host.set_ttl(tuple, ttl);
+                host.set_fields(tuple, |fields| fields.ttl = ttl);
+            }
+        });
+        Ok(())
+    }
+
+    /// Sets the type of service of its packets from now on.
+    pub(crate) fn set_tos(&self, tos: u8) -> io::Result<()> {
+        let tuple = self.get(|connection| connection.tuple)?;
+        self.shared.with(|world| {
+            if let Some(host) = world.host_mut(self.node) {
+                host.set_fields(tuple, |fields| fields.tos = tos);
             }
         });
         Ok(())
@@ -453,8 +465,8 @@ impl Connection {
 fn begin(
     world: &mut World,
     node: u32,
-    local: Option<SocketAddr>,
-    remote: SocketAddr,
+    (local, remote): (Option<SocketAddr>, SocketAddr),
+    tos: u8,
     adjust: impl FnOnce(&mut Arc<TransportConfig>),
 ) -> io::Result<(u32, Handle)> {
     // As on Linux, the unspecified address is the loopback's.
@@ -505,6 +517,9 @@ fn begin(
     })?;
     let boot = host.boot;
     host.adopt(handle, false);
+    if let Some(connection) = host.connections.get(&handle).filter(|_| tos != 0) {
+        host.set_fields(connection.tuple, |fields| fields.tos = tos);
+    }
     world.flush(node);
     Ok((boot, handle))
 }

@@ -54,7 +54,7 @@ impl TcpStream {
     }
 
     async fn connect_to(remote: SocketAddr) -> io::Result<Self> {
-        let socket = Socket::connect(None, remote, |_| {})?;
+        let socket = Socket::connect(None, remote, 0, |_| {})?;
         wait(&socket, |waiter| socket.poll_connected(waiter)).await?;
         Ok(Self::new(socket))
     }

@@ -17,7 +17,8 @@ use tokio::task::coop::consume_budget;
 use crate::address::{ToSocketAddrs, first_of, resolve};
 use crate::driver::Shared;
 use crate::host::{Datagrams, source_for};
-use crate::packet::{Content, Datagram, Fragments, Packet};
+use crate::listener::no_device;
+use crate::packet::{Content, Datagram, Fragments, IpFields, Packet};
 use crate::scope;
 use crate::waiting::{Awaited, Waiter, wait, would_block};
 use crate::world::World;
@@ -35,7 +36,7 @@ pub struct UdpSocket {
     kept: Kept,
 }
 
-/// Options that a program sets and reads, and that no element of a path looks at.
+/// Options that a program sets and reads.
 #[derive(Debug)]
 struct Kept {
     tos: AtomicU32,
@@ -262,7 +263,10 @@ impl UdpSocket {
             let packet = Packet {
                 endpoints,
                 to: node,
-                ttl: ttl.ok_or_else(crashed)?,
+                fields: IpFields {
+                    ttl: ttl.ok_or_else(crashed)?,
+                    tos: self.kept.tos.load(Ordering::Relaxed) as u8,
+                },
                 content: Content::Datagram(Fragments::all(datagram)),
             };
             world.send(self.node, packet);
@@ -645,9 +649,9 @@ impl UdpSocket {
     }
 
     kept_options! {
-        /// `IP_TOS`, without effect.
+        /// `IP_TOS`: its DSCP selects a class of the queue `htb`.
         tos_v4, set_tos_v4, tos: u32;
-        /// `IPV6_TCLASS`, without effect.
+        /// `IPV6_TCLASS`, as [`UdpSocket::tos_v4`].
         tclass_v6, set_tclass_v6, tos: u32;
         /// `IP_MULTICAST_TTL`, without effect: there is no multicast.
         multicast_ttl_v4, set_multicast_ttl_v4, multicast_ttl: u32;
@@ -655,6 +659,22 @@ impl UdpSocket {
         multicast_loop_v4, set_multicast_loop_v4, multicast_loop: bool;
         /// `IPV6_MULTICAST_LOOP`, without effect.
         multicast_loop_v6, set_multicast_loop_v6, multicast_loop: bool;
+    }
+
+    /// Binds to an interface (`SO_BINDTODEVICE`). Hosts have no named interfaces here.
+    ///
+    /// # Errors
+    /// `NotFound` unless the name is empty or `None`.
+    pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
+        no_device(interface)
+    }
+
+    /// Interface that it is bound to: none.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
     }
 
     /// Datagrams dropped because the socket's receive buffer was full.

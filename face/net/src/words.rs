@@ -6,12 +6,12 @@
 //!
 //! A link has the keys of `[[path.forward]]`, for both directions, and `rtt`. A key for one
 //! direction is `forward.KEY` or `reverse.KEY`. A host has the keys of `[sender]` that concern its
-//! TCP, and `congestion_control`.
+//! TCP, and `congestion_control`. Files, as of `rate_trace`, are relative to the working directory.
 
 use std::fmt;
 
 use gigatcp_path::HopConfig;
-use gigatcp_plan::{Diagnostics, Plan, Scenario};
+use gigatcp_plan::{Diagnostics, Files, Plan, Scenario, keys};
 use gigatcp_tcp::TransportConfig;
 use gigatcp_units::{Bytes, Duration};
 
@@ -45,6 +45,14 @@ impl fmt::Display for WordsError {
 
 impl std::error::Error for WordsError {}
 
+impl WordsError {
+    /// The same, with the place of a link whose other words are among these.
+    pub(crate) fn on(self, link: &str) -> Self {
+        let message = format!("{} ({link})", self.message);
+        Self { message, ..self }
+    }
+}
+
 /// Keys and values, later ones in place of earlier ones of the same key.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Words(Vec<(String, String)>);
@@ -76,18 +84,49 @@ impl Words {
         self.0.push((key.to_owned(), value.to_owned()));
     }
 
-    /// Puts `others` in place of words with the same keys.
-    pub(crate) fn merge(&mut self, others: &Self) {
-        for (key, value) in &others.0 {
-            self.put(key, value);
+    /// These words, with `others` in place of those that say the same: `rtt` and `delay` replace each
+    /// other, and a word for both directions replaces those for one.
+    pub(crate) fn merged(&self, others: &Self) -> Self {
+        let mut words = self.clone();
+        for (key, _) in &others.0 {
+            words.0.retain(|(known, _)| !is_said_again(known, key));
         }
+        for (key, value) in &others.0 {
+            words.put(key, value);
+        }
+        words
     }
 
-    /// Puts `others` in place, in one direction: 0 is forward.
-    pub(crate) fn merge_direction(&mut self, others: &Self, direction: usize) {
-        for (key, value) in &others.0 {
-            self.put(&format!("{}.{key}", DIRECTIONS[direction]), value);
+    /// As [`Words::merged`], but without those of `others` that do nothing on a link without a rate,
+    /// if this is one. They are checked anyway.
+    pub(crate) fn merged_where_possible(&self, others: &Self) -> Result<Self, WordsError> {
+        let all = self.merged(others);
+        let Err(error) = all.link() else {
+            return Ok(all);
+        };
+        let mut rated = all;
+        rated.put("rate", "1Gbit/s");
+        if rated.link().is_err() {
+            return Err(error);
         }
+        let mut fitting = others.clone();
+        fitting.0.retain(|(key, _)| {
+            let bare = DIRECTIONS
+                .iter()
+                .find_map(|name| key.strip_prefix(name)?.strip_prefix('.'));
+            !NEED_RATE.contains(&bare.unwrap_or(key))
+        });
+        let merged = self.merged(&fitting);
+        merged.link()?;
+        Ok(merged)
+    }
+
+    /// Words for one direction: 0 is forward.
+    pub(crate) fn one_way(mut self, direction: usize) -> Self {
+        for (key, _) in &mut self.0 {
+            *key = format!("{}.{key}", DIRECTIONS[direction]);
+        }
+        self
     }
 
     /// Words with their directions exchanged if `direction` is 1.
@@ -151,20 +190,35 @@ impl Words {
                 hop.limit_bytes = Some(rate.amount_in(rtt).max(minimum));
             }
             hop.one_way_delay = hop.one_way_delay.max(MIN_DELAY);
+            hop.check()
+                .map_err(|error| self.error(error.to_string(), None))?;
         }
         Ok(hops)
     }
 
     /// The TCP of a host, and the backlog of its listeners.
     pub(crate) fn host(&self) -> Result<(TransportConfig, Option<u32>), WordsError> {
-        let overrides = self.0.iter().map(|(key, value)| match key.as_str() {
-            "congestion_control" | "initial_ssthresh" | "slow_start" => {
-                format!("flow.{key}={value}")
+        let mut overrides = Vec::new();
+        for (key, value) in &self.0 {
+            match key.as_str() {
+                "congestion_control" | "initial_ssthresh" | "slow_start" | "max_ssthresh" => {
+                    overrides.push(format!("flow.{key}={value}"));
+                }
+                "buffer" => overrides.push(format!("flow.window={value}")),
+                _ => overrides.push(format!("sender.{key}={value}")),
             }
-            _ => format!("sender.{key}={value}"),
-        });
-        let overrides: Vec<String> = overrides.collect();
+        }
         let scenario = self.parse(&overrides)?;
+        let table = |key: &str| key.split('.').next().unwrap_or_default().to_owned();
+        let is_absent = |(key, _): &&(String, String)| {
+            let is_own = HOST_KEYS.contains(&key.as_str());
+            !is_own && keys::HOST.find(&table(key)).is_some()
+        };
+        if let Some((key, _)) = self.0.iter().find(is_absent) {
+            let message = format!("`{key}` has no effect: hosts here have no processor or card");
+            let hint = "a link can have a rate, a queue and delays".to_owned();
+            return Err(self.error(message, Some(hint)));
+        }
         let (host, flow) = (&scenario.sender, &scenario.flows[0]);
         let config = TransportConfig {
             initial_ssthresh: flow.initial_ssthresh,
@@ -181,7 +235,8 @@ impl Words {
     }
 
     fn parse(&self, overrides: &[String]) -> Result<Scenario, WordsError> {
-        let parsed = gigatcp_plan::parse("the words", BASE.as_bytes(), overrides);
+        let parsed =
+            gigatcp_plan::parse_with("the words", BASE.as_bytes(), overrides, &WorkingDirectory);
         match parsed {
             Ok(Plan { mut series, .. }) => Ok(series.remove(0).scenario),
             Err(Diagnostics { list, .. }) => {
@@ -193,6 +248,16 @@ impl Words {
     }
 }
 
+/// Whether the word `known` says what the later word `key` says again.
+fn is_said_again(known: &str, key: &str) -> bool {
+    let bare = |word: &str| match word.rsplit('.').next() {
+        Some("rtt") => "delay".to_owned(),
+        last => last.unwrap_or_default().to_owned(),
+    };
+    let is_for_both = !key.contains('.');
+    bare(known) == bare(key) && (is_for_both || known == key)
+}
+
 impl fmt::Display for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (key, value)) in self.0.iter().enumerate() {
@@ -200,6 +265,29 @@ impl fmt::Display for Words {
             write!(f, "{space}{key}={value}")?;
         }
         Ok(())
+    }
+}
+
+/// Keys that do nothing, or are an error, on a link without a rate.
+const NEED_RATE: [&str; 4] = ["queue", "mark_above", "ack_filter", "rate_schedule"];
+
+/// Keys of `[sender]` that are not settings of its TCP, and that hosts have.
+const HOST_KEYS: [&str; 4] = ["mtu", "profile", "buffer", "backlog"];
+
+/// Files that words name, such as the trace of a link. Cargo runs tests in the directory of their
+/// package.
+struct WorkingDirectory;
+
+impl Files for WorkingDirectory {
+    fn read(&self, name: &str) -> Result<String, String> {
+        std::fs::read_to_string(name).map_err(|error| {
+            let place = std::env::current_dir().unwrap_or_default().join(name);
+            format!("{}: {error}", place.display())
+        })
+    }
+
+    fn directory(&self) -> &str {
+        "the working directory, for tests that of their package"
     }
 }
 

@@ -18,13 +18,14 @@ use std::task::Waker;
 
 use gigatcp_path::{ConfigError, DropCause, EventSchedule, Hop, Parcel};
 use gigatcp_tcp::events::EventHash;
+use gigatcp_units::nearest::nearest;
 use gigatcp_units::random::mix;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::IcmpKind;
 
 use crate::host::{Host, addresses_of};
 use crate::observe::Observers;
-use crate::packet::{Content, DEFAULT_TTL, Packet, Passing};
+use crate::packet::{Content, IpFields, Packet, Passing};
 use crate::words::{Words, WordsError};
 
 /// Maximum steps at one instant; more are a bug, not a busy instant.
@@ -103,7 +104,8 @@ pub(crate) struct World {
 pub(crate) enum TopologyError {
     Words(WordsError),
     Config(ConfigError),
-    NoNode(String),
+    /// There is no such node; the second has the nearest name.
+    NoNode(String, Option<String>),
     NoLink(String, String),
     SameNode(String),
     NoHost(String),
@@ -146,7 +148,26 @@ impl World {
 
     pub(crate) fn known(&self, name: &str) -> Result<u32, TopologyError> {
         let found = self.find(name);
-        found.ok_or_else(|| TopologyError::NoNode(name.to_owned()))
+        found.ok_or_else(|| {
+            let known = self.names.keys().map(String::as_str);
+            TopologyError::NoNode(name.to_owned(), nearest(name, known).map(str::to_owned))
+        })
+    }
+
+    /// A host that was configured and never had a program, except `own`, and the host with a program
+    /// whose name is nearest.
+    pub(crate) fn configured_in_vain(&self, own: &str) -> Option<(String, Option<String>)> {
+        let hosts = self.nodes.iter().filter_map(|node| {
+            let host = node.host.as_deref()?;
+            Some((node.name.as_str(), host))
+        });
+        let (name, _) = hosts
+            .clone()
+            .find(|(name, host)| host.is_configured && !host.has_program && *name != own)?;
+        let others = hosts
+            .filter(|(name, host)| host.has_program || *name == own)
+            .map(|(other, _)| other);
+        Some((name.to_owned(), nearest(name, others).map(str::to_owned)))
     }
 
     /// The node with that name; without one, a router is added.
@@ -273,8 +294,11 @@ impl World {
 
     /// Sets the words of every host's loopback.
     pub(crate) fn set_loopback(&mut self, text: &str) -> Result<(), TopologyError> {
-        let mut words = self.loopback_words.clone();
-        words.merge(&Words::read(text)?);
+        let words = self.loopback_words.merged(&Words::read(text)?);
+        self.reconfigure_loopbacks(words)
+    }
+
+    fn reconfigure_loopbacks(&mut self, words: Words) -> Result<(), TopologyError> {
         let configs = words.link()?;
         self.loopback_words = words;
         let loopbacks = self.nodes.iter().filter_map(|node| node.loopback);
@@ -292,25 +316,35 @@ impl World {
     ) -> Result<(), TopologyError> {
         let words = Words::read(text)?;
         let Some((a, b)) = between else {
-            return self.set_all(&words, text);
+            return self.set_all(&words);
         };
         let (link, direction) = self.link_named(a, b)?;
-        let mut merged = self.links[link].words.clone();
-        merged.merge(&words.seen_from(direction));
+        let merged = self.links[link].words.merged(&words.seen_from(direction));
         self.reconfigure(link, merged)
     }
 
-    fn set_all(&mut self, words: &Words, text: &str) -> Result<(), TopologyError> {
-        words.link()?;
-        for link in 0..self.links.len() {
-            let mut merged = self.links[link].words.clone();
-            merged.merge(words);
-            self.reconfigure(link, merged)?;
+    /// Checks the words with those of every link before it changes one.
+    fn set_all(&mut self, words: &Words) -> Result<(), TopologyError> {
+        let loopback = self.loopback_words.merged_where_possible(words)?;
+        let default = self.default_link.as_ref().map(|link| link.merged(words));
+        if let Some(default) = &default {
+            default.link().map_err(|error| error.on("default link"))?;
         }
-        if let Some(default) = &mut self.default_link {
-            default.merge(words);
+        let mut changes = Vec::with_capacity(self.links.len());
+        for link in &self.links {
+            let merged = link.words.merged(words);
+            let [a, b] = link.ends.map(|end| self.name_of(end));
+            let configs = merged
+                .link()
+                .map_err(|error| error.on(&format!("link {a}-{b}")))?;
+            changes.push((merged, configs));
         }
-        self.set_loopback(text)
+        for (link, (words, configs)) in changes.into_iter().enumerate() {
+            self.apply(self.links[link].ways, configs)?;
+            self.links[link].words = words;
+        }
+        self.default_link = default;
+        self.reconfigure_loopbacks(loopback)
     }
 
     /// Merges words into those of one direction of a link.
@@ -322,8 +356,7 @@ impl World {
     ) -> Result<(), TopologyError> {
         let words = Words::read(text)?;
         let (link, direction) = self.link_named(from, to)?;
-        let mut merged = self.links[link].words.clone();
-        merged.merge_direction(&words, direction);
+        let merged = self.links[link].words.merged(&words.one_way(direction));
         self.reconfigure(link, merged)
     }
 
@@ -466,8 +499,8 @@ impl World {
         if packet.to == node {
             return self.deliver(node, packet);
         }
-        packet.ttl = packet.ttl.saturating_sub(1);
-        if packet.ttl == 0 {
+        packet.fields.ttl = packet.fields.ttl.saturating_sub(1);
+        if packet.fields.ttl == 0 {
             return self.answer(node, &packet, IcmpKind::TimeExceeded);
         }
         match self.route(node, packet.to) {
@@ -507,7 +540,7 @@ impl World {
         let answer = Packet {
             endpoints: about.endpoints.reversed(),
             to,
-            ttl: DEFAULT_TTL,
+            fields: IpFields::default(),
             content: Content::Icmp(Box::new(icmp)),
         };
         self.send(node, answer);
@@ -608,7 +641,7 @@ impl World {
             if !host.is_up {
                 continue;
             }
-            let ttl = host.ttl_of(endpoints, &segment);
+            let fields = host.fields_of(endpoints, &segment);
             let Some(to) = self.node_at(node, endpoints.dst()) else {
                 continue;
             };
@@ -618,7 +651,7 @@ impl World {
                 Packet {
                     endpoints,
                     to,
-                    ttl,
+                    fields,
                     content,
                 },
             );

@@ -91,6 +91,7 @@ mod lp;
 mod model_path;
 mod nv;
 mod prague;
+mod rate_limit;
 mod rate_model;
 mod round_rtt;
 mod scalable;
@@ -111,6 +112,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{RouterReply, RouterRequest};
 
 pub use crate::window_growth::{Counting, SlowStart};
+pub(crate) use rate_limit::RateLimit;
 pub use signals::{Ack, Congestion, CongestionKind, Lost, RateSample, Sent, WindowBounds};
 pub(crate) use validation::Validation;
 

@@ -458,8 +458,10 @@ impl<P: Payload> Connection<P> {
         let validated = self.validate_window(now);
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();
+        let grows_limited = self.limits_growth(before, revealed.acked);
         let cwnd_limited = core::mem::take(&mut self.limiting.cwnd_limited)
             || validated
+            || grows_limited
             || summary.prior_in_flight + u64::from(self.smss) > before.as_u64()
             || (self.transport.profile.congestion.half_used_opens
                 && was_slow_start
@@ -486,6 +488,9 @@ impl<P: Payload> Connection<P> {
         };
         ack.assert_invariants();
         self.congestion.on_ack(&ack);
+        if grows_limited {
+            self.bound_growth(was_slow_start);
+        }
         if self.congestion.cwnd() != before {
             let cause = match (self.recovery.phase(), was_slow_start) {
                 (Phase::Recovery, _) => CwndCause::InRecovery,

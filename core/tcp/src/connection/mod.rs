@@ -99,7 +99,7 @@ use alloc::sync::Arc;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpKind, Payload, Segment, SeqNumber};
 
-use crate::congestion::{Controller, Validation};
+use crate::congestion::Controller;
 use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
@@ -130,6 +130,7 @@ pub use error::{Failure, ReadError, WriteError};
 pub use info::Info;
 pub use socket_option::SocketOption;
 pub use time_wait::Predecessor;
+use validation::UnusedWindow;
 
 /// A segment with its arrival time.
 #[derive(Clone, Debug)]
@@ -206,7 +207,7 @@ pub struct Connection<P> {
     quick_start: quick_start::QuickStart,
     /// Careful Resume, if requested.
     resume: Option<Box<careful_resume::Resume>>,
-    validation: Option<Box<Validation>>,
+    unused_window: Option<Box<UnusedWindow>>,
     rtt: RttEstimator,
     min_rtt: MinRtt,
     ack: DelayedAck,
@@ -292,12 +293,6 @@ fn first_receive_space(profile: &Profile, window: &ReceiveWindow) -> ReceiveSpac
     space
 }
 
-/// Window validation of RFC 7661, if the profile has it.
-fn first_validation(now: Instant, profile: &Profile) -> Option<Box<Validation>> {
-    let validates = profile.congestion.cwnd_validation;
-    validates.then(|| Box::new(Validation::new(now)))
-}
-
 /// RTT estimator without a sample.
 fn first_estimate(profile: &Profile) -> RttEstimator {
     RttEstimator::new(
@@ -355,7 +350,7 @@ impl<P: Payload> Connection<P> {
             quick_start: quick_start::QuickStart::new(profile),
             resume: None,
             congestion,
-            validation: first_validation(now, profile),
+            unused_window: UnusedWindow::of(now, profile),
             rtt: first_estimate(profile),
             min_rtt: MinRtt::new(profile.timer.min_rtt_window),
             ack: DelayedAck::new(),

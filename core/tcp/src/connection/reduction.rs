@@ -154,7 +154,7 @@ impl<P: Payload> Connection<P> {
         self.eifel.stop();
         self.recovery.end_by_undo();
         self.congestion.undo(now);
-        if let Some(validation) = &mut self.validation {
+        if let Some(validation) = super::validation::validation(&mut self.unused_window) {
             validation.on_undo();
         }
         self.ecn.on_undo();

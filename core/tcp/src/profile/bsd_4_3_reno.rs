@@ -85,6 +85,7 @@ impl Profile {
             initial_window: InitialWindow::Segments(1),
             slow_start: SlowStart::Standard,
             cwnd_validation: false,
+            rate_limited_increase: false,
             fast_convergence: false,
             abe: false,
             ..Self::MODERN.congestion

@@ -65,6 +65,9 @@ pub struct Congestion {
     /// window determines whether it may grow, its reduction on congestion, and how long an unused
     /// window is kept. Without, a window grows only when it was full, as in Linux.
     pub cwnd_validation: bool,
+    /// The window grows though it is not full, up to what its largest flight could justify
+    /// (draft-ietf-ccwg-ratelimited-increase-08).
+    pub rate_limited_increase: bool,
     /// CUBIC's fast convergence, RFC 9438 section 4.7.
     pub fast_convergence: bool,
     /// Alternative backoff with ECN, RFC 8511.

@@ -69,6 +69,7 @@ impl Profile {
             slow_start: SlowStart::Standard,
             half_used_opens: false,
             cwnd_validation: false,
+            rate_limited_increase: false,
             abe: false,
             ..Self::MODERN.congestion
         },

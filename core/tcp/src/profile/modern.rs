@@ -129,6 +129,7 @@ impl Profile {
             growth_by_delivery: false,
             reduces_cwnd: false,
             cwnd_validation: false,
+            rate_limited_increase: false,
             fast_convergence: true,
             abe: true,
             kernel_tick: Duration::from_millis(1),

@@ -350,6 +350,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(congestion.reduces_cwnd),
     switch!(congestion.lost_syn_keeps_window),
     switch!(congestion.cwnd_validation),
+    switch!(congestion.rate_limited_increase),
     // Explicit congestion notification.
     word!("ecn" => ecn.mode: EcnMode,
         "one of \"off\", \"passive\", \"classic\", \"accurate\", \"passive-classic\", \"mixed\""),

@@ -1,23 +1,35 @@
 //! Every future may be dropped at any poll: no byte is lost or doubled, no wakeup is lost, and no
 //! waker stays behind.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, UdpSocket, lookup_host, run};
+use gigatcp_units::random::mix;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, ReadBuf};
 use tokio::time::{sleep, timeout};
 
-/// How futures are dropped: at which poll, and how often before one may finish.
-#[derive(Clone, Copy)]
+/// Which pending polls of a run end with their future: one of them, or each by chance.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// The poll of that number, from 1.
+    Poll(u64),
+    /// Half of all, drawn from this seed.
+    Random(u64),
+}
+
+/// Drops futures at pending polls, and counts these. Clones count together.
+#[derive(Clone)]
 struct Drops {
-    at_poll: u32,
-    times: u32,
+    at: At,
+    polls: Rc<Cell<u64>>,
 }
 
 /// Wakes a task, and shows how many hold it.
@@ -29,50 +41,83 @@ impl Wake for Forward {
     }
 }
 
-impl Drops {
-    const ALL: [Self; 5] = [
-        Self::new(1, 1),
-        Self::new(1, 3),
-        Self::new(2, 1),
-        Self::new(2, 3),
-        Self::new(3, 2),
-    ];
+/// Prints what was tried if it panics.
+struct Attempt(At, u64);
 
-    const fn new(at_poll: u32, times: u32) -> Self {
-        Self { at_poll, times }
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("drops at {:?}, seed {} of the net", self.0, self.1);
+        }
+    }
+}
+
+/// Runs an attempt with each single drop that there can be, and with random ones by 50 seeds.
+fn with_all_drops(attempt: impl Fn(&Drops, u64)) {
+    for number in 1.. {
+        let drops = Drops::new(At::Poll(number));
+        let _attempt = Attempt(drops.at, 1);
+        attempt(&drops, 1);
+        if drops.polls.get() < number {
+            assert!(
+                number > 10,
+                "{number} pending polls are too few to show something"
+            );
+            break;
+        }
+    }
+    for seed in 1..=50 {
+        let drops = Drops::new(At::Random(seed));
+        let _attempt = Attempt(drops.at, seed);
+        attempt(&drops, seed);
+    }
+}
+
+impl Drops {
+    fn new(at: At) -> Self {
+        let polls = Rc::default();
+        Self { at, polls }
     }
 
-    /// Awaits the call. Its future is dropped at a poll at which it is pending, leaves no waker, and
-    /// the call begins again; the last is left to finish.
-    async fn call<T>(self, call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
+    /// Whether this pending poll is the last of its future.
+    fn ends_here(&self) -> bool {
+        let number = self.polls.get() + 1;
+        self.polls.set(number);
+        match self.at {
+            At::Poll(only) => number == only,
+            At::Random(seed) => mix(mix(seed) ^ number) & 1 == 0,
+        }
+    }
+
+    /// Awaits the call. A future that is dropped at a poll leaves no waker, and the call begins again.
+    async fn call<T>(&self, call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
         self.call_leaving(0, call).await
     }
 
     /// The same for a call of `AsyncRead` or `AsyncWrite`: as in tokio, the last waker stays.
-    async fn transfer<T>(self, call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
+    async fn transfer<T>(&self, call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
         self.call_leaving(1, call).await
     }
 
     async fn call_leaving<T>(
-        self,
+        &self,
         max_wakers: usize,
         mut call: impl AsyncFnMut() -> io::Result<T>,
     ) -> io::Result<T> {
-        for _ in 0..self.times {
+        loop {
             let forward = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
             let forward = Arc::new(Forward(forward));
             let waker = Waker::from(Arc::clone(&forward));
-            let mut polls = 0;
             {
                 let mut future = pin!(call());
-                let done = poll_fn(|_| {
-                    polls += 1;
-                    match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-                        Poll::Ready(done) => Poll::Ready(Some(done)),
-                        Poll::Pending if polls >= self.at_poll => Poll::Ready(None),
-                        Poll::Pending => Poll::Pending,
-                    }
-                });
+                let done =
+                    poll_fn(
+                        |_| match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                            Poll::Ready(done) => Poll::Ready(Some(done)),
+                            Poll::Pending if self.ends_here() => Poll::Ready(None),
+                            Poll::Pending => Poll::Pending,
+                        },
+                    );
                 if let Some(done) = done.await {
                     return done;
                 }
@@ -82,13 +127,12 @@ impl Drops {
             let left = Arc::strong_count(&forward) - 2;
             assert!(left <= max_wakers, "{left} wakers are left");
         }
-        call().await
     }
 }
 
 /// Sends back what the first client sends that sends anything. Attempts that were dropped may have
 /// been accepted: they end without a byte.
-async fn echo(drops: Drops, listener: TcpListener) -> io::Result<()> {
+async fn echo(drops: Drops, listener: TcpListener) -> io::Result<Vec<u8>> {
     loop {
         let (mut stream, _) = drops.call(async || listener.accept().await).await?;
         let mut received = Vec::new();
@@ -113,12 +157,12 @@ async fn echo(drops: Drops, listener: TcpListener) -> io::Result<()> {
         }
         drops.call(async || stream.flush().await).await?;
         drops.call(async || stream.shutdown().await).await?;
-        return Ok(());
+        return Ok(received);
     }
 }
 
 /// What a client receives that sends these bytes, and then ends its direction.
-async fn through_stream(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
+async fn through_stream(drops: &Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
     let lookup = async || lookup_host("localhost:80").await.map(Iterator::collect);
     let at: Vec<_> = drops.call(lookup).await?;
     let mut stream = drops
@@ -145,7 +189,7 @@ async fn through_stream(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-async fn through_owned_halves(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
+async fn through_owned_halves(drops: &Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
     let at = "127.0.0.1:80".parse().unwrap();
     let connect = async || TcpSocket::new_v4()?.connect(at).await;
     let (mut reader, mut writer) = drops.call(connect).await?.into_split();
@@ -177,7 +221,7 @@ async fn through_owned_halves(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> 
     Ok(echoed)
 }
 
-async fn through_halves(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
+async fn through_halves(drops: &Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
     let connect = async || TcpStream::connect("127.0.0.1:80").await;
     let mut stream = drops.call(connect).await?;
     let (mut reader, mut writer) = stream.split();
@@ -205,26 +249,24 @@ async fn through_halves(drops: Drops, sent: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Each kind of drops, with five seeds: what comes back is what was sent.
-fn assert_echoed(client: impl AsyncFn(Drops, &[u8]) -> io::Result<Vec<u8>>) {
+/// What arrives at the server is what was sent, and so is what comes back.
+fn assert_echoed(client: impl AsyncFn(&Drops, &[u8]) -> io::Result<Vec<u8>>) {
     let sent: Vec<u8> = (0..50_000_u32).map(|place| (place % 251) as u8).collect();
-    for drops in Drops::ALL {
-        for seed in 1..=5 {
-            let net = Net::new(seed);
-            net.loopback("rtt=10ms loss=2% rate=20Mbit/s");
-            let transfer = async || {
-                let bind = async || TcpListener::bind("127.0.0.1:80").await;
-                let listener = drops.call(bind).await?;
-                let server = tokio::task::spawn_local(echo(drops, listener));
-                let echoed = client(drops, &sent).await?;
-                server.await??;
-                io::Result::Ok(echoed)
-            };
-            let (done, _) = net.run_with(|| timeout(Duration::from_secs(600), transfer()));
-            let echoed = done.unwrap().expect("a wakeup was lost").unwrap();
-            assert!(echoed == sent, "{} bytes", echoed.len());
-        }
-    }
+    with_all_drops(|drops, seed| {
+        let net = Net::new(seed);
+        net.loopback("rtt=10ms loss=2% rate=20Mbit/s");
+        let transfer = async || {
+            let bind = async || TcpListener::bind("127.0.0.1:80").await;
+            let listener = drops.call(bind).await?;
+            let server = tokio::task::spawn_local(echo(drops.clone(), listener));
+            let echoed = client(drops, &sent).await?;
+            io::Result::Ok((server.await??, echoed))
+        };
+        let (done, _) = net.run_with(|| timeout(Duration::from_secs(600), transfer()));
+        let (received, echoed) = done.unwrap().expect("a wakeup was lost").unwrap();
+        assert!(received == sent, "{} bytes arrived", received.len());
+        assert!(echoed == sent, "{} bytes came back", echoed.len());
+    });
 }
 
 #[test]
@@ -243,7 +285,7 @@ fn halves_whose_futures_are_dropped_lose_nothing() {
 }
 
 /// Datagrams to and from a socket by every call; the number of those that came back.
-async fn through_datagrams(drops: Drops) -> io::Result<u32> {
+async fn through_datagrams(drops: &Drops) -> io::Result<u32> {
     let near = drops
         .call(async || UdpSocket::bind("127.0.0.1:0").await)
         .await?;
@@ -293,6 +335,7 @@ async fn through_datagrams(drops: Drops) -> io::Result<u32> {
             near.async_io(Interest::READABLE, try_receive).await
         };
         assert_eq!(drops.call(receive).await?, 4);
+        assert_eq!(buffer, octets);
         count += u32::from(grown == octets);
     }
     Ok(count)
@@ -300,13 +343,13 @@ async fn through_datagrams(drops: Drops) -> io::Result<u32> {
 
 #[test]
 fn datagram_socket_whose_futures_are_dropped_loses_nothing() {
-    for drops in Drops::ALL {
-        let net = Net::new(1);
+    with_all_drops(|drops, seed| {
+        let net = Net::new(seed);
         net.loopback("rtt=10ms");
         let transfer = || timeout(Duration::from_secs(600), through_datagrams(drops));
         let (done, _) = net.run_with(transfer);
         assert_eq!(done.unwrap().expect("a wakeup was lost").unwrap(), 50);
-    }
+    });
 }
 
 #[test]

@@ -167,3 +167,67 @@ fn panic_of_a_program_is_the_panic_of_the_test() {
     net.client("client", |_| std::future::pending::<()>());
     let _ = net.run();
 }
+
+/// The error of a run with a server and a client, of which `configured` was configured before it,
+/// and `late` in it.
+fn run_configured(configured: &str, late: &str) -> Result<(), RunError> {
+    let net = Net::new(1);
+    net.configure(configured, "profile=freebsd");
+    net.host("server", |_| std::future::pending::<()>());
+    let late = late.to_owned();
+    net.client("client", |host| async move {
+        host.net().configure(&late, "mtu=9000")
+    });
+    net.run().map(drop)
+}
+
+#[test]
+fn name_that_no_host_has_is_an_error_of_the_run_that_names_the_nearest() {
+    run_configured("server", "client").unwrap();
+    run_configured("test", "server").unwrap();
+    for (configured, late) in [("servre", "server"), ("server", "servre")] {
+        let error = run_configured(configured, late).unwrap_err();
+        assert!(error.to_string().contains("`server`?"), "{error}");
+    }
+    let error = run_configured("database", "server").unwrap_err();
+    assert!(
+        error.to_string().contains("net.host(\"database\""),
+        "{error}"
+    );
+}
+
+#[test]
+#[should_panic(expected = "no host is called `servre` (hint: `server`?)")]
+fn link_of_a_name_that_no_host_has_names_the_nearest() {
+    let net = Net::new(1);
+    net.link("client", "server", "rtt=20ms");
+    net.cut("client", "servre");
+}
+
+#[test]
+#[should_panic(expected = "hosts here have no processor or card")]
+fn configuration_that_would_do_nothing_is_refused() {
+    Net::new(1).configure("server", "cpu.per_packet_sent=3us");
+}
+
+#[test]
+fn buffer_of_a_host_is_that_of_both_directions() {
+    let net = Net::new(1);
+    net.configure("client", "buffer=50kB");
+    net.host("server", |_| async {
+        let listener = TcpListener::bind("0.0.0.0:80").await?;
+        let (mut stream, _) = listener.accept().await?;
+        stream.write_all(&[1; 1_000_000]).await
+    });
+    net.client("client", |_| async {
+        let mut stream = TcpStream::connect("server:80").await?;
+        stream.read_to_end(&mut Vec::new()).await
+    });
+    net.link("client", "server", "rate=1Gbit/s rtt=100ms");
+    let report = net.run().unwrap();
+    assert_eq!(
+        report.connections[0].cause,
+        Some("receive-window-limited"),
+        "{report}"
+    );
+}

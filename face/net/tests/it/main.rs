@@ -3,12 +3,14 @@
 mod cancellation;
 mod collapse;
 mod datagrams;
+mod determinism;
 mod errors;
 mod guide;
 mod hosts;
 mod http;
 mod links;
 mod matrix;
+mod parity;
 mod streams;
 mod transfers;
 mod watchdog;

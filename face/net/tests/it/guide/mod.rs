@@ -3,6 +3,7 @@
 mod fixed;
 mod hosts;
 mod naive;
+mod project;
 
 const PAGE: &str = include_str!("../../../../../docs/guide/net.md");
 
