@@ -297,7 +297,7 @@ impl Statement {
             connections.extend(found.into_iter().filter_map(|part| explained(part, source)));
             notes.extend(part.notes);
         }
-        // They are of all connections of the host: the one that is explained leads if it is sure.
+        // They are of all connections of the host: a certain answer of the explained one leads.
         let is_open = connections
             .iter()
             .all(|reported| reported.diagnosis.is_unsure());
