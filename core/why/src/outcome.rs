@@ -249,4 +249,33 @@ mod tests {
         // Acknowledged: the capture missed it.
         assert_ne!(of(15_929, 15_929), lost);
     }
+
+    #[test]
+    fn capture_that_ends_while_the_window_grows_shows_no_limit() {
+        let of = |is_whole: bool| {
+            let mut all = Conversation::opened(40_000, 20);
+            let mut sent = 0;
+            for (round, segments) in [10, 20, 40, 80].into_iter().enumerate() {
+                let start = 40_100 + 40_100 * round as u64;
+                for segment in 0..segments {
+                    all.say(
+                        start + u64::from(segment),
+                        Client,
+                        1 + 1000 * (sent + segment),
+                        1,
+                        1000,
+                    );
+                }
+                sent += segments;
+                if is_whole || round < 3 {
+                    all.say(start + 40_050, Server, 1, 1 + 1000 * sent, 0);
+                }
+            }
+            all.watched().diagnose(0).expect("data").outcome
+        };
+        assert_eq!(
+            (of(false), of(true)),
+            (Outcome::Growing, Outcome::SlowStart)
+        );
+    }
 }
