@@ -104,6 +104,11 @@ const TEST_GROUPS: [(&str, &str); 5] = [
     ("Output", "report save format json-stream"),
 ];
 
+/// The words as typed, for messages; of a file name that is no UTF-8 as near as possible.
+pub(crate) fn typed() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+}
+
 /// The command line with a short `-h`, and the options of `test` in groups.
 pub(crate) fn command() -> clap::Command {
     TEST_GROUPS

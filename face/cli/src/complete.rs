@@ -113,7 +113,9 @@ pub(crate) fn listed(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The words of the line without the one that is typed: they stand behind `--`.
 fn typed() -> impl Iterator<Item = String> {
-    let words = std::env::args().skip_while(|word| word != "--").skip(1);
+    let words = crate::arguments::typed()
+        .skip_while(|word| word != "--")
+        .skip(1);
     let words: Vec<String> = words.collect();
     let before = words.len().saturating_sub(1);
     words.into_iter().take(before)

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
             return ExitCode::from(failure.exit_status());
         }
     };
-    let color = output::typed_color(std::env::args());
+    let color = output::typed_color(arguments::typed());
     output::set_color(color);
     let parsed = arguments::command().color(color).try_get_matches();
     let arguments = match parsed.and_then(|parsed| Arguments::from_arg_matches(&parsed)) {
@@ -143,7 +143,7 @@ fn invalid_arguments(text: &str, setting: Option<String>) -> Failure {
         None => lines().filter_map(hint_of).fold(failure, Failure::hint),
     };
     let commands = arguments::command();
-    let typed = std::env::args().nth(1).unwrap_or_default();
+    let typed = arguments::typed().nth(1).unwrap_or_default();
     let command = match commands.find_subcommand(&typed) {
         Some(command) => command.get_name(),
         None => "COMMAND",
@@ -162,7 +162,7 @@ fn setting(error: &clap::Error) -> Option<String> {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(given))) => given,
         _ => return None,
     };
-    let is_test = std::env::args_os().any(|word| word == "test");
+    let is_test = arguments::typed().any(|word| word == "test");
     let name = given.trim_start_matches('-').replace('-', "_");
     is_test.then(|| commands::test::setting(&name)).flatten()
 }

@@ -256,7 +256,7 @@ fn hash(mut file: File) -> io::Result<u64> {
 }
 
 fn command() -> String {
-    let words = std::env::args()
+    let words = crate::arguments::typed()
         .skip(1)
         .map(|word| super::run::quoted(&word));
     format!("gigatcp {}", words.collect::<Vec<_>>().join(" "))

@@ -348,3 +348,24 @@ fn experiments_work_outside_a_checkout_and_can_be_copied_and_changed() {
     let (_, _, said) = outside(&folder, &["list"]);
     assert!(said.contains("not as built in: lte"), "{said}");
 }
+
+#[cfg(unix)]
+#[test]
+fn file_name_that_is_no_utf_8_is_read_or_named_in_the_error() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.txt"));
+    let why = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
+        command.arg("why").arg(&path).output().unwrap()
+    };
+    let missing = why();
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert!(
+        said.contains("cannot open") && said.contains(".txt"),
+        "{said}"
+    );
+    std::fs::write(&path, "curl: (7) Couldn't connect to server\n").unwrap();
+    assert!(why().status.success());
+}
