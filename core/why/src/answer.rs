@@ -207,15 +207,15 @@ impl Diagnosis {
         }
         let share = first.share * 100.0;
         let (rate, is_least) = (self.capacity.rate(), self.capacity.is_lower_bound());
-        match Some(rate).filter(|rate| !is_least && *rate > self.throughput) {
-            Some(rate) => format!(
-                "at most {}: {achieved}; the path was full for {share:.0} % of the time",
-                human_rate(rate)
-            ),
-            None => {
-                format!("no more while the path was full, {share:.0} % of the time; {achieved}")
-            }
+        if is_least || rate <= self.throughput {
+            return format!(
+                "no more while the path was full, {share:.0} % of the time; {achieved}"
+            );
         }
+        format!(
+            "at most {}: {achieved}; the path was full for {share:.0} % of the time",
+            human_rate(rate)
+        )
     }
 
     fn limits(&self, sure: Option<&Verdict>) -> Vec<Limit> {

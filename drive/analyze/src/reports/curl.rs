@@ -51,12 +51,11 @@ struct Times {
 /// What the times of a text's transfers decide by themselves, or a note if they decide nothing; `None` if
 /// it has no such times.
 pub(super) fn read(text: &str) -> Option<Result<FailedConnection, String>> {
-    let transfers = transfers(text);
-    let longest = transfers
+    let command = text.lines().find(|line| line.contains("%{")).unwrap_or("");
+    let longest = transfers(text, command)
         .iter()
         .filter_map(Times::of)
         .max_by(|a, b| a.total.total_cmp(&b.total))?;
-    let command = text.lines().find(|line| line.contains("%{")).unwrap_or("");
     let sends = [" -T", " --upload", " -d", " --data", " -F", " --form"];
     let is_upload = sends.iter().any(|option| command.contains(option));
     // A time with TLS counts as the server's where it is not printed.
@@ -72,9 +71,9 @@ pub(super) fn read(text: &str) -> Option<Result<FailedConnection, String>> {
     )
 }
 
-/// All transfers whose times a text has.
-fn transfers(text: &str) -> Vec<Values> {
-    let templates = templates(text);
+/// All transfers whose times a text has. The command with the template is empty if it is not there.
+fn transfers(text: &str, command: &str) -> Vec<Values> {
+    let templates = templates(command);
     let mut all: Vec<Values> = Vec::new();
     let mut current = Values::default();
     let mut lines = text.lines();
@@ -106,11 +105,8 @@ fn transfers(text: &str) -> Vec<Values> {
     all
 }
 
-/// Lines of the template of the first command with one.
-fn templates(text: &str) -> Vec<Vec<Piece>> {
-    let Some(command) = text.lines().find(|line| line.contains("%{")) else {
-        return Vec::new();
-    };
+/// Lines of the template of a command.
+fn templates(command: &str) -> Vec<Vec<Piece>> {
     let written = ["-w", "--write-out"]
         .into_iter()
         .find_map(|option| command.split_once(option));
@@ -123,9 +119,10 @@ fn templates(text: &str) -> Vec<Vec<Piece>> {
         Some(quote) => rest[1..].split(quote).next().unwrap_or(""),
         None => rest,
     };
-    let lines = template.replace("\\t", "\t").replace("\\r", "");
-    let lines = lines.split("\\n").take(MAX_LINES);
-    lines
+    let unescaped = template.replace("\\t", "\t").replace("\\r", "");
+    unescaped
+        .split("\\n")
+        .take(MAX_LINES)
         .map(pieces)
         .filter(|pieces| has_variable(pieces))
         .collect()
@@ -191,10 +188,11 @@ fn labeled(line: &str) -> Values {
 
 fn number(text: &str) -> Option<f64> {
     const MAX_DIGITS: usize = 20;
-    let text = text.trim().replace(',', ".");
+    let digits = text.trim().replace(',', ".");
     let is_number =
-        text.len() <= MAX_DIGITS && text.starts_with(|letter: char| letter.is_ascii_digit());
-    text.parse()
+        digits.len() <= MAX_DIGITS && digits.starts_with(|letter: char| letter.is_ascii_digit());
+    digits
+        .parse()
         .ok()
         .filter(|number: &f64| is_number && *number < 1e12)
 }
