@@ -14,23 +14,24 @@
 //!
 //! ```text
 //! jump_cwnd = saved_cwnd / 2                                             (1)
-//! saved_rtt / 2 < current_rtt < 10·saved_rtt, or no jump                 (2)
+//! saved_rtt / 2 < current_rtt <= 10·saved_rtt, or no jump                (2)
 //! ```
 //!
-//! `PipeSize` is the window before the jump, or less if the sender had less to send, and what has
-//! been delivered since. Congestion in Reconnaissance ends it without a jump; in Unvalidated and
-//! Validating it leads to Safe Retreat, after which there is nothing to save. If no more than the
-//! window before the jump is in flight at the end of Unvalidated (the application had less to send),
-//! cwnd returns to that window, grown by what was delivered: a resume never costs window.
+//! It jumps once the sender has more than its window lets it send. `PipeSize` is that window, and
+//! what has been delivered since. Congestion in Reconnaissance ends it without a jump; in
+//! Unvalidated and Validating it leads to Safe Retreat, after which there is nothing to save, and so
+//! does an RTT that becomes too small for (2) in Unvalidated. A timeout ends the resume. If no more
+//! than `PipeSize` is in flight at the end of Unvalidated (the application had less to send), cwnd
+//! becomes `PipeSize`.
 //!
 //! Choices: Beta is 1/2, the smallest of the controls (Reno's). The RTT of (2) is the minimum RTT of the
 //! connection. The end of Unvalidated is found at an ACK: while none arrives, nothing would change
-//! but the window's growth, which needs an ACK too.
+//! but the window's growth, which needs an ACK too. A window in slow start is saved as half of it,
+//! since it may be an overshoot (section 4.1).
 //!
-//! Not checked against the RFC's text, but against other implementations: (1), (2) and `PipeSize`.
-//! Out of scope: the lifetime of saved parameters (the application's), a maximum jump, a change of
-//! the path in the middle of a connection, controls with a rate of their own, which ignore the
-//! window set here.
+//! Out of scope: the lifetime of saved parameters, their use by one connection at a time and
+//! `max_jump` are the application's, which passes them; controls with a rate of their own ignore
+//! the window set here.
 
 use alloc::boxed::Box;
 
@@ -38,7 +39,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::Payload;
 
 use super::Connection;
-use crate::congestion::WindowBounds;
+use crate::congestion::{CongestionKind, WindowBounds};
 use crate::events::{CwndCause, State};
 use crate::scoreboard::Revealed;
 
@@ -74,7 +75,7 @@ enum ResumePhase {
         cwnd: Bytes,
     },
     Normal,
-    /// Normal, after congestion: the path is not worth saving.
+    /// Normal, after congestion or on another path: there is nothing to save.
     Retreated,
 }
 
@@ -84,8 +85,6 @@ struct Jump {
     /// Start of the data sent in it.
     from: u64,
     cwnd: Bytes,
-    /// What of the window before it the sender had no data for, in octets.
-    unused: u64,
     /// One RTT after the jump.
     until: Instant,
     /// The profile's pacing, restored afterwards.
@@ -117,8 +116,10 @@ impl<P: Payload> Connection<P> {
             .as_deref()
             .is_none_or(|resume| resume.phase == ResumePhase::Normal);
         let has_sent = self.snd.una > 1 && self.state != State::Closed;
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let divisor = if cwnd < ssthresh { 2 } else { 1 };
         (is_clean && has_sent).then_some(SavedPath {
-            cwnd: self.congestion.cwnd(),
+            cwnd: Bytes::new(cwnd.as_u64() / divisor),
             min_rtt: self.min_rtt.value()?,
         })
     }
@@ -132,7 +133,7 @@ impl<P: Payload> Connection<P> {
         resume.pipe_size += delivered;
         resume.phase = match resume.phase {
             ResumePhase::Reconnaissance => self.reconnoitre(now, &mut resume),
-            ResumePhase::Unvalidated(jump) => self.hold_jump(now, resume.pipe_size, jump),
+            ResumePhase::Unvalidated(jump) => self.hold_jump(now, &resume, jump),
             ResumePhase::Validating { end } if self.snd.una >= end => ResumePhase::Normal,
             ResumePhase::SafeRetreat { end, cwnd } => {
                 self.hold_retreat(now, resume.pipe_size, end, cwnd)
@@ -157,15 +158,14 @@ impl<P: Payload> Connection<P> {
         else {
             return ResumePhase::Reconnaissance;
         };
-        if current * 2 <= saved.min_rtt || current >= saved.min_rtt * 10 {
+        if is_too_small(current, saved.min_rtt) || current > saved.min_rtt * 10 {
             return ResumePhase::Normal;
         }
-        if self.unsent() == 0 {
+        let cwnd = self.congestion.cwnd().as_u64();
+        if self.snd.flight_size() + self.unsent() <= cwnd {
             return ResumePhase::Reconnaissance;
         }
-        let has = self.snd.flight_size() + self.unsent();
-        let cwnd = self.congestion.cwnd().as_u64();
-        resume.pipe_size = has.min(cwnd);
+        resume.pipe_size = cwnd;
         let before = self.transport.profile.pacing;
         let rate = Rate::from_amount(jump_cwnd, srtt);
         let most = before.max_pacing_rate.unwrap_or(Rate::MAX);
@@ -175,14 +175,18 @@ impl<P: Payload> Connection<P> {
         ResumePhase::Unvalidated(Jump {
             from: self.snd.nxt,
             cwnd: jump_cwnd,
-            unused: cwnd - resume.pipe_size,
             until: now + srtt,
             pacing: (before.enabled, before.max_pacing_rate),
         })
     }
 
     /// Unvalidated: the window stays at the jump, until its data is acknowledged or has left.
-    fn hold_jump(&mut self, now: Instant, pipe_size: u64, jump: Jump) -> ResumePhase {
+    fn hold_jump(&mut self, now: Instant, resume: &Resume, jump: Jump) -> ResumePhase {
+        let min_rtt = self.min_rtt.value();
+        if min_rtt.is_some_and(|current| is_too_small(current, resume.saved.min_rtt)) {
+            self.set_pacing(jump.pacing);
+            return self.enter_retreat(now, resume.pipe_size, self.snd.nxt);
+        }
         let in_flight = self.snd.flight_size();
         let is_over =
             self.snd.una > jump.from || now >= jump.until || in_flight >= jump.cwnd.as_u64();
@@ -191,10 +195,10 @@ impl<P: Payload> Connection<P> {
             return ResumePhase::Unvalidated(jump);
         }
         self.set_pacing(jump.pacing);
-        let before = pipe_size + jump.unused;
-        self.congestion.set_cwnd(Bytes::new(in_flight.max(before)));
+        self.congestion
+            .set_cwnd(Bytes::new(in_flight.max(resume.pipe_size)));
         self.put_cwnd(now, CwndCause::Unvalidated);
-        if in_flight > before {
+        if in_flight > resume.pipe_size {
             ResumePhase::Validating { end: self.snd.nxt }
         } else {
             ResumePhase::Normal
@@ -219,34 +223,44 @@ impl<P: Payload> Connection<P> {
         ResumePhase::Retreated
     }
 
-    /// Ends a resume on congestion, after the control has reduced its window.
+    /// Reacts to congestion of `kind`, after the control has reduced its window.
     #[cold]
-    pub(super) fn retreat(&mut self, now: Instant) {
+    pub(super) fn retreat(&mut self, now: Instant, kind: CongestionKind) {
         let Some(mut resume) = self.resume.take() else {
             return;
         };
-        let end = match resume.phase {
-            ResumePhase::Unvalidated(jump) => {
-                self.set_pacing(jump.pacing);
-                Some(self.snd.nxt)
-            }
-            ResumePhase::Validating { end } => Some(end),
-            ResumePhase::Reconnaissance => {
-                resume.phase = ResumePhase::Normal;
-                None
-            }
-            _ => None,
-        };
-        if let Some(end) = end {
-            let cwnd = Bytes::new(resume.pipe_size / 2);
-            let bounds = WindowBounds {
-                cwnd_at_most: cwnd,
-                ssthresh_at_least: Bytes::ZERO,
-                ssthresh_at_most: cwnd,
-            };
-            self.bound_window(now, &bounds);
-            resume.phase = ResumePhase::SafeRetreat { end, cwnd };
+        if let ResumePhase::Unvalidated(jump) = resume.phase {
+            self.set_pacing(jump.pacing);
         }
+        let end = match resume.phase {
+            ResumePhase::Unvalidated(_) => Some(self.snd.nxt),
+            ResumePhase::Validating { end } | ResumePhase::SafeRetreat { end, .. } => Some(end),
+            ResumePhase::Reconnaissance | ResumePhase::Normal | ResumePhase::Retreated => None,
+        };
+        resume.phase = match (resume.phase, end) {
+            (ResumePhase::Reconnaissance, _) => ResumePhase::Normal,
+            // Persistent congestion: the control alone decides (section 3.6).
+            (_, Some(_)) if kind == CongestionKind::Timeout => ResumePhase::Retreated,
+            (phase @ ResumePhase::SafeRetreat { .. }, _) | (phase, None) => phase,
+            (_, Some(end)) => self.enter_retreat(now, resume.pipe_size, end),
+        };
         self.resume = Some(resume);
     }
+
+    /// Enters Safe Retreat, until the data before `end` is acknowledged.
+    fn enter_retreat(&mut self, now: Instant, pipe_size: u64, end: u64) -> ResumePhase {
+        let cwnd = Bytes::new(pipe_size / 2);
+        let bounds = WindowBounds {
+            cwnd_at_most: cwnd,
+            ssthresh_at_least: Bytes::ZERO,
+            ssthresh_at_most: cwnd,
+        };
+        self.bound_window(now, &bounds);
+        ResumePhase::SafeRetreat { end, cwnd }
+    }
+}
+
+/// Whether the saved window would be sent faster than it was (section 4.2.1).
+fn is_too_small(current: Duration, saved: Duration) -> bool {
+    current * 2 <= saved
 }

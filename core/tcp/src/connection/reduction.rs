@@ -103,7 +103,7 @@ impl<P: Payload> Connection<P> {
             self.bound_window(now, &bounds);
         }
         if self.resume.is_some() {
-            self.retreat(now);
+            self.retreat(now, kind);
         }
     }
 

@@ -71,7 +71,8 @@ fn the_first_ack_of_the_jump_leaves_what_is_in_flight_and_normal_growth() {
     t.inject(". 1:1(0) ack 60001");
     let saved = t.tcp.path_to_save().expect("all of it arrived");
     assert_eq!(saved.min_rtt, Duration::from_millis(RTT));
-    assert!(saved.cwnd > Bytes::new(50_000));
+    // The window of slow start may be an overshoot: half of it is saved.
+    assert_eq!(saved.cwnd.as_u64() as f64, t.cwnd() * 1000.0 / 2.0);
     t.leaving();
 }
 
@@ -94,42 +95,63 @@ fn a_loss_in_the_jump_halves_the_pipe_and_is_remembered() {
 }
 
 #[test]
-fn a_timeout_in_the_jump_leaves_one_segment_that_grows_to_half_the_pipe() {
+fn a_timeout_in_the_jump_leaves_the_window_to_the_control() {
     let mut t = unvalidated();
     t.pass_ms(5000);
     t.leaving();
-    assert_eq!(t.cwnd(), 1.0);
+    assert_eq!((t.cwnd(), t.ssthresh()), (1.0, 25.0));
     t.inject(". 1:1(0) ack 30001");
-    assert!(t.cwnd() <= 10.0, "{}", t.cwnd());
+    assert_eq!(t.cwnd(), 2.0, "slow start");
+    assert!(t.tcp.path_to_save().is_none());
     t.leaving();
 }
 
 #[test]
 fn a_sender_with_less_to_send_returns_to_the_window_before_the_jump() {
-    let mut t = resuming(100, RTT, 13);
+    let mut t = resuming(100, RTT, 31);
     t.inject(". 1:1(0) ack 10001");
     assert_eq!(t.cwnd(), 50.0);
     t.pass_ms(RTT);
-    assert_eq!(t.leaving().len(), 3);
+    assert_eq!(t.leaving().len(), 21);
     t.inject(". 1:1(0) ack 11001");
-    assert_eq!(t.cwnd(), 21.0);
+    assert_eq!(t.cwnd(), 21.0, "20 before the jump and the one delivered");
 }
 
 #[test]
-fn a_sender_that_writes_less_than_a_window_after_the_jump_keeps_that_window() {
-    let mut t = resuming(100, RTT, 13);
+fn a_sender_whose_window_suffices_jumps_when_it_has_more_to_send() {
+    let mut t = resuming(100, RTT, 25);
     t.inject(". 1:1(0) ack 10001");
-    t.write(10_000);
+    assert_eq!(t.cwnd(), 20.0, "all of it may leave");
+    t.pass_ms(1);
+    assert_eq!(t.leaving().len(), 15);
+    t.write(100_000);
     t.pass_ms(RTT);
-    assert_eq!(t.leaving().len(), 13);
+    t.leaving();
     t.inject(". 1:1(0) ack 11001");
-    assert_eq!(t.cwnd(), 21.0);
+    assert_eq!(t.cwnd(), 50.0);
+    t.leaving();
+}
+
+#[test]
+fn a_round_trip_that_becomes_half_the_saved_one_ends_the_jump() {
+    let mut t = resuming(100, RTT + RTT / 2, 1000);
+    t.inject(". 1:1(0) ack 10001");
+    assert_eq!(t.cwnd(), 50.0);
+    t.pass_ms(RTT / 2);
+    assert!(!t.leaving().is_empty());
+    t.inject(". 1:1(0) ack 11001");
+    assert_eq!(
+        (t.cwnd(), t.ssthresh()),
+        (10.5, 10.5),
+        "half of 20 before and 1 since"
+    );
+    assert!(t.tcp.path_to_save().is_none());
     t.leaving();
 }
 
 #[test]
 fn another_rtt_or_a_loss_before_means_no_jump() {
-    for rtt_ms in [10, 200, 300] {
+    for rtt_ms in [9, 200, 300] {
         let mut t = resuming(100, rtt_ms, 1000);
         t.inject(". 1:1(0) ack 10001");
         assert_eq!(t.cwnd(), 20.0, "{rtt_ms}");
