@@ -16,6 +16,7 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, IcmpKind, Octets, Segment};
 use tokio::task::AbortHandle;
 
+use crate::clock::Clock;
 use crate::packet::{Content, DEFAULT_TTL, Icmp, IpFields, Packet, UDP_HEADER};
 use crate::waiting::Waiting;
 use crate::world::derived_seed;
@@ -47,6 +48,8 @@ pub(crate) struct Host {
     pub(crate) has_program: bool,
     /// Template of its connections.
     pub(crate) config: Arc<TransportConfig>,
+    /// Its time of day.
+    pub(crate) clock: Clock,
     /// Limit of its listeners' queues; `None`: what the program requests.
     pub(crate) max_backlog: Option<u32>,
     pub(crate) connections: HashMap<Handle, Connection>,
@@ -210,6 +213,7 @@ impl Host {
             is_configured: false,
             has_program: false,
             config: Arc::default(),
+            clock: Clock::default(),
             max_backlog: None,
             connections: HashMap::new(),
             listeners: BTreeMap::new(),

@@ -28,8 +28,9 @@
 //! |---|---|
 //! | `net.rs`, `words.rs`, `report.rs` | networks, words for links and hosts, results |
 //! | `stream.rs`, `split.rs`, `listener.rs`, `udp.rs`, `address.rs` | the interface of `tokio::net` |
+//! | `futures.rs` | the traits of `futures::io`, for programs without tokio |
 //! | `matrix.rs` | `#[gigatcp_net::test]`: cells, seeds, and how to repeat one |
-//! | `scope.rs` | the host of a task |
+//! | `scope.rs`, `clock.rs` | the host of a task, and its time of day |
 //! | `driver.rs` | virtual time: tokio's clock and the network's events |
 //! | `world.rs`, `hosts.rs`, `host.rs`, `socket.rs`, `packet.rs` | the network, a function of time |
 //! | `waiting.rs` | tasks that wait for a socket |
@@ -40,12 +41,15 @@
 //! * `tokio::select!` without `biased` draws its order from tokio's own random numbers. They depend
 //!   on the seed only with `--cfg tokio_unstable`. So does a `HashMap` that a program iterates.
 //! * A task of `tokio::spawn` has no host until it uses a socket ([`spawn`]).
-//! * Clocks of hosts do not differ. Multicast, Unix sockets and raw descriptors are missing.
+//! * Timers follow one clock; [`system_time`] alone differs by host. Multicast, Unix sockets and raw
+//!   descriptors are missing.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 mod address;
+mod clock;
 mod driver;
+mod futures;
 mod host;
 mod hosts;
 mod listener;
@@ -64,6 +68,7 @@ mod words;
 mod world;
 
 pub use address::{ToSocketAddrs, lookup_host};
+pub use clock::system_time;
 pub use gigatcp_net_macro::test;
 pub use gigatcp_tcp::connection::Info;
 pub use gigatcp_tcp::events::State;

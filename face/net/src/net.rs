@@ -19,6 +19,7 @@ use std::time::Duration as StdDuration;
 use gigatcp_units::Duration;
 use tokio::task::LocalSet;
 
+use crate::clock::Clock;
 use crate::driver::{self, Driver, Shared, Stop};
 use crate::host::{SocketEntry, addresses_of};
 use crate::packet::Passing;
@@ -334,6 +335,20 @@ impl Net {
             let mut of_networks = programs.borrow_mut();
             let programs = of_networks.entry(self.id).or_default();
             programs.insert(node, software);
+        });
+    }
+
+    /// Sets the time of day of a host, which [`system_time`](crate::system_time) reads there: that many
+    /// seconds ahead of the network's clock now (behind it if negative), and `drift_ppm` parts of a
+    /// million faster from now on. Timers do not follow it. The name is checked as that of
+    /// [`Net::configure`].
+    pub fn set_clock(&self, host: &str, ahead_seconds: f64, drift_ppm: f64) {
+        self.shared.with(|world| {
+            let (now, node) = (world.now, world.add_host(host));
+            if let Some(host) = world.host_mut(node) {
+                host.is_configured = true;
+                host.clock = Clock::new(now, ahead_seconds, drift_ppm);
+            }
         });
     }
 

@@ -9,7 +9,7 @@
 //! in the order in which they were added.
 //!
 //! Out of scope: several hops in one direction of a link (add a router between two links), shared
-//! media, and clocks of hosts that differ.
+//! media, and timers of hosts by clocks that differ.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use gigatcp_net::{Crash, Net, RunError, TcpListener, TcpStream};
+use gigatcp_net::{Crash, Net, RunError, TcpListener, TcpStream, system_time};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep;
 
@@ -230,4 +230,34 @@ fn buffer_of_a_host_is_that_of_both_directions() {
         Some("receive-window-limited"),
         "{report}"
     );
+}
+
+/// Seconds from `earlier` to `later`, negative if it is the earlier one.
+fn seconds_between(earlier: SystemTime, later: SystemTime) -> f64 {
+    match later.duration_since(earlier) {
+        Ok(ahead) => ahead.as_secs_f64(),
+        Err(error) => -error.duration().as_secs_f64(),
+    }
+}
+
+#[test]
+fn hosts_with_wrong_clocks_differ_in_the_time_of_day_alone() {
+    let net = Net::new(1);
+    net.set_clock("late", -0.3, 0.0);
+    net.set_clock("fast", 2.0, 100.0);
+    for (name, ahead, gained) in [("late", -0.3, 0.0), ("fast", 2.0, 0.01)] {
+        net.client(name, async move |host| {
+            // Each run begins at 2026-01-01.
+            let right = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+            assert!((seconds_between(right, system_time()) - ahead).abs() < 1e-6);
+            sleep(Duration::from_secs(100)).await;
+            let now = seconds_between(right, system_time());
+            assert!((now - 100.0 - ahead - gained).abs() < 1e-6, "{name}: {now}");
+            host.net().set_clock(name, 0.0, 0.0);
+            let now = seconds_between(right, system_time());
+            assert!((now - 100.0).abs() < 1e-6, "{name}: {now}");
+            io::Result::Ok(())
+        });
+    }
+    net.run().unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -416,4 +416,43 @@ fn socket_that_connects_to_itself_receives_what_it_sends() {
         stream.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, "hello");
     });
+}
+
+/// An echo server written for no runtime.
+async fn echo(mut stream: impl futures_io::AsyncRead + futures_io::AsyncWrite + Unpin) {
+    let mut buffer = [0; 1000];
+    loop {
+        let read = poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut buffer)).await;
+        let mut rest = &buffer[..read.unwrap()];
+        if rest.is_empty() {
+            break;
+        }
+        while !rest.is_empty() {
+            let written = poll_fn(|context| Pin::new(&mut stream).poll_write(context, rest));
+            rest = &rest[written.await.unwrap()..];
+        }
+    }
+    poll_fn(|context| Pin::new(&mut stream).poll_close(context))
+        .await
+        .unwrap();
+}
+
+#[gigatcp_net::test]
+async fn traits_of_futures_echo_a_megabyte() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let server = async { echo(listener.accept().await.unwrap().0).await };
+    let client = async {
+        let (mut reader, mut writer) = TcpStream::connect(at).await.unwrap().into_split();
+        let octets: Vec<u8> = (0..1_000_000_u32).map(|number| number as u8).collect();
+        let write = async {
+            writer.write_all(&octets).await.unwrap();
+            writer.shutdown().await.unwrap();
+        };
+        let mut echoed = Vec::new();
+        let (read, ()) = tokio::join!(reader.read_to_end(&mut echoed), write);
+        assert_eq!(read.unwrap(), 1_000_000);
+        assert_eq!(echoed, octets);
+    };
+    tokio::join!(server, client);
 }

@@ -20,7 +20,13 @@ pub mod shim {
 thread_local! {
     /// The network of the fixture on this thread, and its rules.
     static RUNNING: RefCell<Option<(Net, Rules)>> = const { RefCell::new(None) };
+    /// Its hosts in their order, by which turmoil-net numbers addresses from 192.168.0.1 on.
+    static HOSTS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
+
+/// What turmoil-net's hosts have by default: buffers of 64 KiB, and an end to retransmissions within
+/// a second.
+const HOST: &str = "buffer=64KiB user_timeout=500ms";
 
 type Rules = Arc<Mutex<Vec<(u64, Box<dyn Rule + Send>)>>>;
 
@@ -35,6 +41,7 @@ fn network(config: &KernelConfig) -> Net {
     net.loopback(&config.link);
     let rules = Rules::default();
     RUNNING.with(|running| *running.borrow_mut() = Some((net.clone(), Arc::clone(&rules))));
+    HOSTS.take();
     net.filter(move |passing| {
         let packet = Packet::new(passing);
         let mut rules = rules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,6 +58,11 @@ pub struct KernelConfig {
 }
 
 impl KernelConfig {
+    fn apply(&self, net: &Net, host: &str) {
+        net.configure(host, &format!("{HOST}{}", self.host));
+        HOSTS.with_borrow_mut(|hosts| hosts.push(host.to_owned()));
+    }
+
     pub fn default_backlog(mut self, backlog: usize) -> Self {
         self.host += &format!(" backlog={backlog}");
         self
@@ -77,7 +89,7 @@ pub mod fixture {
 
     pub fn lo_with_config<F: Future>(config: KernelConfig, future: F) -> F::Output {
         let net = network(&config);
-        net.configure("test", &config.host);
+        config.apply(&net, "test");
         let (output, _) = net.run_with(|| future);
         output.unwrap_or_else(|error| panic!("{error}"))
     }
@@ -105,7 +117,7 @@ pub mod fixture {
         }
 
         pub fn server(self, name: &str, future: impl Future<Output = ()> + 'static) -> Self {
-            self.net.configure(name, &self.config.host);
+            self.config.apply(&self.net, name);
             let future = RefCell::new(Some(Box::pin(future)));
             self.net
                 .host(name, move |_| future.take().expect("no restart"));
@@ -113,7 +125,7 @@ pub mod fixture {
         }
 
         pub fn run<T: 'static>(self, name: &str, future: impl Future<Output = T> + 'static) -> T {
-            self.net.configure(name, &self.config.host);
+            self.config.apply(&self.net, name);
             let output = Rc::new(RefCell::new(None));
             let place = Rc::clone(&output);
             self.net.client(name, async move |_| {
@@ -264,7 +276,11 @@ impl HostName for &str {
 
 impl HostName for IpAddr {
     fn name(&self) -> String {
-        self.to_string()
+        let IpAddr::V4(address) = self else {
+            panic!("hosts of turmoil-net have IPv4 addresses");
+        };
+        let number = usize::from(address.octets()[3]);
+        HOSTS.with_borrow(|hosts| hosts[number - 1].clone())
     }
 }
 
