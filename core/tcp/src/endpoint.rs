@@ -18,7 +18,7 @@
 //! | file | mechanism |
 //! |---|---|
 //! | `demux` | connection of a segment, listeners, free ports |
-//! | `table` | connections by number and by name |
+//! | `table` | connections by number and by four-tuple |
 //! | `wheel` | timers |
 //! | `orphan` | a connection that the application has released |
 //! | `application` | the calls of the user |
@@ -328,9 +328,9 @@ impl<P: Payload> Endpoint<P> {
         while let Some(&number) = self.busy.front() {
             if let Some(slot) = &mut self.slots[number as usize]
                 && let Some(segment) = slot.connection.poll_transmit(now)
-                && let Some(name) = self.demux.table().name(number)
+                && let Some(tuple) = self.demux.table().four_tuple(number)
             {
-                return Some((name.endpoints, segment));
+                return Some((tuple.endpoints, segment));
             }
             self.busy.pop_front();
             self.after_output(now, number);
@@ -438,11 +438,11 @@ impl<P: Payload> Endpoint<P> {
         let state = slot.connection.state();
         if matches!(state, State::TimeWait | State::Closed)
             && !slot.is_over
-            && let Some(name) = self.demux.table().name(number)
+            && let Some(tuple) = self.demux.table().four_tuple(number)
         {
             slot.is_over = true;
             self.path_metrics
-                .learn(now, name.remote_address(), &slot.connection);
+                .learn(now, tuple.remote_address(), &slot.connection);
         }
         let orphan = slot.orphan.as_ref();
         let of_orphan = orphan.and_then(|orphan| orphan.deadline());

@@ -148,7 +148,7 @@ impl<P: Payload> Endpoint<P> {
     /// [`Endpoint::close`].
     pub fn addresses(&self, handle: Handle) -> Option<(SocketAddr, SocketAddr)> {
         self.slot(handle)?;
-        let tuple = self.demux.table().name(handle.number)?;
+        let tuple = self.demux.table().four_tuple(handle.number)?;
         Some((
             (tuple.local_address(), tuple.local_port).into(),
             (tuple.remote_address(), tuple.remote_port).into(),

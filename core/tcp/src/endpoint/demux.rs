@@ -72,7 +72,7 @@ pub enum Unclaimed<P> {
     Dropped,
 }
 
-/// Connections by name, listeners, and ports.
+/// Connections by four-tuple, listeners, and ports.
 #[derive(Debug)]
 pub struct Demux<P> {
     table: Table,
