@@ -168,11 +168,9 @@ impl PacketPool {
         if self.current.capacity() < len && !self.current.try_reclaim(len) {
             let needed = len.max(SLAB);
             let mut oldest = self.used.front_mut();
-            let next = match oldest.as_mut().is_some_and(|slab| slab.try_reclaim(needed)) {
-                true => self.used.pop_front(),
-                false => None,
-            };
-            let next = next.unwrap_or_else(|| BytesMut::with_capacity(needed));
+            let is_free = oldest.as_mut().is_some_and(|slab| slab.try_reclaim(needed));
+            let reused = if is_free { self.used.pop_front() } else { None };
+            let next = reused.unwrap_or_else(|| BytesMut::with_capacity(needed));
             let full = core::mem::replace(&mut self.current, next);
             self.used.push_back(full);
             if self.used.len() > MAX_USED {
@@ -245,13 +243,10 @@ mod tests {
                 options: Options { timestamps, ..Options::default() },
                 ..segment(len)
             };
-            let fill = match is_offloaded {
-                true => ChecksumFill::PseudoHeader,
-                false => ChecksumFill::Whole,
-            };
-            let mut pool = match is_offloaded {
-                true => PacketPool::offloaded(),
-                false => PacketPool::default(),
+            let (fill, mut pool) = if is_offloaded {
+                (ChecksumFill::PseudoHeader, PacketPool::offloaded())
+            } else {
+                (ChecksumFill::Whole, PacketPool::default())
             };
             let packets: Vec<Bytes> = pool.encode(endpoints, whole.clone()).unwrap().collect();
             let ip = IpHeader::new(endpoints);

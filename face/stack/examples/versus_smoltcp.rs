@@ -268,9 +268,10 @@ mod other {
             let mut capabilities = DeviceCapabilities::default();
             capabilities.medium = Medium::Ip;
             capabilities.max_transmission_unit = MTU;
-            capabilities.checksum = match self.sums {
-                true => ChecksumCapabilities::default(),
-                false => ChecksumCapabilities::ignored(),
+            capabilities.checksum = if self.sums {
+                ChecksumCapabilities::default()
+            } else {
+                ChecksumCapabilities::ignored()
             };
             capabilities
         }
