@@ -200,6 +200,7 @@ impl Suite {
         for program in programs.iter().filter(|program| program.package == package) {
             program.run(&self.skip, &mut results)?;
         }
+        results.failed.sort();
         let title = if self.name.is_empty() {
             "programs of proof/programs".to_owned()
         } else {
