@@ -164,6 +164,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
                 .trigger()
                 .or_else(|| self.repair_without_sack(moment)),
             State::Full | State::Slack if self.facts.is_slow_start => place("cwnd-growth-limited"),
+            State::Full | State::Slack if self.is_restart(moment) => place("cwnd-growth-limited"),
             State::Full | State::Slack if self.is_late_acks(moment) => place("ack-path"),
             State::Full | State::Slack if self.is_shared(moment) => place("cross-traffic"),
             State::Full | State::Slack if self.is_path_despite_gaps(moment) => {
@@ -171,6 +172,14 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             }
             _ => None,
         }
+    }
+
+    /// Whether the window grew in slow start again, after one of at least two pauses.
+    fn is_restart(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        let restarts = &self.facts.restarts;
+        restarts.count >= 2
+            && restarts.includes(moment.index)
+            && moment.has_standing_queue() != Some(true)
     }
 
     /// Trigger of the losses that a silence hid: an outage, if a whole flight is missing by the

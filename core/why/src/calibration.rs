@@ -12,6 +12,8 @@ use gigatcp_units::Duration;
 use crate::account::{Account, Attributed};
 use crate::causes::CAUSES;
 use crate::measures::Measures;
+use crate::measures::restarts::Restarts;
+use crate::round::State;
 use crate::score::position;
 use crate::weights::{AWAY, NEAR};
 
@@ -57,11 +59,12 @@ pub(crate) fn confidence(m: &Measures<'_>, attributed: &Attributed) -> f64 {
 const LEADING: [f64; 4] = [0.46, 4.93, 1.28, -3.6];
 
 /// Probability that a cause found with this confidence is the first one, from its share of the time
-/// whose cause is known, and the part of its own time that facts decided. What leads over a path that
-/// was full for as long does not compete with it.
+/// whose cause is known, and the part of its own time that facts decided. A path that was full does not
+/// compete with what leads over it, nor does the growth of the window after pauses with these.
 /// `1 / (1 + exp(-(a · -ln(1 - confidence) + b · share + c · decided + d)))`.
 pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 {
-    let confidence = confidence(m, &account.causes[cause]);
+    let own = &account.causes[cause];
+    let confidence = confidence(m, own);
     let is_part =
         |index: usize| index == cause || (CAUSES[index].is_dialog && CAUSES[cause].is_dialog);
     let parts = (0..CAUSES.len()).filter(|index| is_part(*index));
@@ -73,9 +76,16 @@ pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 
         .filter(|_| CAUSES[cause].leads_from.is_some())
         .map(|index| account.causes[index].time)
         .fold(Duration::ZERO, |sum, time| sum + time);
-    let known = m.duration.saturating_sub(account.unknown + full);
+    let regrowth = if CAUSES[cause].states.contains(&State::Idle) {
+        Restarts::of(m.rounds, m.mss(), m.base).growing
+    } else {
+        Duration::ZERO
+    };
+    let known = m
+        .duration
+        .saturating_sub(account.unknown + full + regrowth)
+        .max(own.time);
     let share = time / known.as_secs_f64().max(1e-9);
-    let own = &account.causes[cause];
     let decided = own.decided.as_secs_f64() / own.time.as_secs_f64().max(1e-9);
     let [per_confidence, per_share, per_decided, constant] = LEADING;
     let doubt = (1.001 - confidence).max(0.011);

@@ -97,6 +97,8 @@ pub struct Diagnosis {
     pub chain: Vec<String>,
     /// ICMP errors about segments of the sender, then of the receiver, one entry for each kind.
     pub icmp_errors: Vec<IcmpErrors>,
+    /// Whether the window began small again after pauses.
+    pub is_restarted: bool,
     /// Contribution of a second capture of the connection, in a sentence.
     pub joined: Option<String>,
 }
@@ -104,14 +106,14 @@ pub struct Diagnosis {
 impl Diagnosis {
     pub(crate) fn of(mut m: Measures<'_>) -> Self {
         let mut spans: Vec<Span> = Vec::new();
-        let (account, outcome) = {
+        let (account, outcome, is_restarted) = {
             let facts = Facts::of(&m);
             let account = Scored::of(&facts).attribute(|slice| match spans.last_mut() {
                 Some(last) if last.cause == slice.cause => last.length += slice.length,
                 _ => spans.push(slice),
             });
             let outcome = Outcome::of(&facts, &account);
-            (account, outcome)
+            (account, outcome, facts.restarts.count >= 2)
         };
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let next = NextLimit::of(&m, &account);
@@ -141,6 +143,7 @@ impl Diagnosis {
             icmp_errors: [m.side, m.side.other()]
                 .map(|side| m.icmp_errors[side as usize])
                 .concat(),
+            is_restarted,
             joined: m.pair.map(|pair| joined(pair.between)),
         };
         diagnosis.chain = match diagnosis.headline() {
@@ -227,12 +230,19 @@ impl Diagnosis {
         })
     }
 
-    /// The cause that a host or its application can remove, if the larger one is a saturated path
-    /// and this one is certain and took a fair part of the time. From counters, which often leave
+    /// The cause that a host or its application can remove, if the larger one is a saturated path,
+    /// or pauses after which the window began small again, and this one is certain and took a fair
+    /// part of the time. From counters, which often leave
     /// the larger one unsure, a pause leads as well.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
+        let is_paused = self.is_restarted && first.cause.is_pause;
         let leads = |verdict: &&Verdict| {
-            verdict.cause.leads_from.is_some_and(|fraction| {
+            let from = if is_paused {
+                verdict.cause.leads_over_pauses_from
+            } else {
+                verdict.cause.leads_from
+            };
+            from.is_some_and(|fraction| {
                 let share = verdict.share - self.trailing_share(verdict);
                 share >= fraction * first.share && verdict.confidence >= MIN_CONFIDENCE
             })
@@ -240,7 +250,8 @@ impl Diagnosis {
         let is_path = first.cause.is_path;
         let is_of_counters = self.capture_point == CapturePoint::Counters;
         let is_doubted = is_of_counters && first.confidence < DOUBTED;
-        let is_least = |verdict: &&Verdict| is_path || is_doubted && verdict.cause.is_pause;
+        let is_least =
+            |verdict: &&Verdict| is_path || is_paused || is_doubted && verdict.cause.is_pause;
         self.verdicts.iter().filter(is_least).find(leads)
     }
 

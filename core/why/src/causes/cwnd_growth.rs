@@ -1,6 +1,7 @@
 //! The congestion window has not grown to what the path carries (RFC 5681 section 3.1).
 
 use super::prelude::*;
+use crate::measures::restarts::Restarts;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "cwnd-growth-limited",
@@ -23,10 +24,15 @@ pub(crate) const CAUSE: Cause = Cause {
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA],
     refuted_by: &[MESSAGES, STANDING_QUEUE, LOSS_BEFORE],
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES, EXCHANGE],
+    leads_over_pauses_from: Some(0.15),
     ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let restarts = Restarts::of(m.rounds, m.mss(), m.base);
+    if restarts.count >= 2 && restarts.growing * 2 >= attributed.time {
+        return explain_restarts(m, attributed, &restarts);
+    }
     let first = m.rounds.iter().find(|round| round.flight > 0);
     let from = bytes(first.map_or(0, |round| round.flight));
     let most = m.sending.flight_max;
@@ -71,6 +77,29 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
               net.ipv4.tcp_no_metrics_save=1, net.ipv4.tcp_slow_start_after_idle=0; FreeBSD: \
               net.inet.tcp.initcwnd_segments=30; Windows: Set-NetTCPSetting \
               -InitialCongestionWindowMss 30"
+            .into(),
+    }
+}
+
+fn explain_restarts(m: &Measures<'_>, attributed: &Attributed, restarts: &Restarts) -> Explanation {
+    let (flight, largest) = (bytes(restarts.flight), bytes(m.sending.flight_max));
+    let pauses = counted(restarts.count as u64, "pause");
+    let round = m.rounds.get(attributed.round);
+    let text = in_flight(round.map_or(0, |round| round.flight)).unwrap_or_default();
+    Explanation {
+        subject: subject(
+            "slow cwnd growth after pauses",
+            Some(format!("flight {flight} to {largest} again")),
+        ),
+        finding: format!(
+            "After each of {pauses} the congestion window began at {flight} again, although \
+             {largest} had been in flight: its growth took {} at an RTT of {}.",
+            time(attributed.time),
+            time(m.base),
+        ),
+        evidence: vec![Evidence::of_round(m, attributed.round, text)],
+        fix: "keep the window over pauses, Linux: net.ipv4.tcp_slow_start_after_idle=0; or send \
+              without pauses of a retransmission timeout"
             .into(),
     }
 }

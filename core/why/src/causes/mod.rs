@@ -91,6 +91,8 @@ pub struct Cause {
     /// Minimum of its time, as a fraction of a saturated path's, for it to lead over that path:
     /// a host, its operator or its application can remove it. `None` if it never leads.
     pub leads_from: Option<f64>,
+    /// The same as a fraction of the pauses after which the window began small again.
+    pub(crate) leads_over_pauses_from: Option<f64>,
     /// Whether it is a cause of losses: it can hold during loss recovery and rests on a loss event.
     pub(crate) is_loss: bool,
     /// Whether a larger advertised window would lift it.
@@ -144,6 +146,7 @@ impl Cause {
             references: &[],
             is_fault: false,
             leads_from: None,
+            leads_over_pauses_from: None,
             is_reaction: false,
             is_loss: false,
             is_window: false,

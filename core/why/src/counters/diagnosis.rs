@@ -297,6 +297,7 @@ impl CounterAccount {
             spans: sum.spans,
             chain: Vec::new(),
             icmp_errors: Vec::new(),
+            is_restarted: false,
             joined: None,
             cut: None,
         };

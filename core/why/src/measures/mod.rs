@@ -10,6 +10,7 @@ pub(crate) mod losses;
 pub(crate) mod meter_fit;
 mod one_way;
 pub(crate) mod path;
+pub(crate) mod restarts;
 mod reverse_path;
 mod sending;
 

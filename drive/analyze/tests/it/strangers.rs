@@ -102,6 +102,8 @@ const CASES: &[(&str, Right)] = &[
     ("k23-snd.pcap", Cause(&["outage"])),
     ("k24-snd.pcap", Cause(&["path-saturated"])),
     ("k25-snd.pcap", Outcome("slow-start")),
+    // Each request comes a second after the response before it: the kernel has halved the window then.
+    ("k26-snd.pcap", Cause(&["cwnd-growth-limited"])),
 ];
 
 fn diagnose(name: &str) -> Diagnosis {
