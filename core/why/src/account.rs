@@ -163,6 +163,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             State::Recovery | State::Timeout => moment
                 .trigger()
                 .or_else(|| self.repair_without_sack(moment)),
+            State::Full | State::Slack if self.is_answered(moment) => place("request-response-rtt"),
             State::Full | State::Slack if self.facts.is_slow_start => place("cwnd-growth-limited"),
             State::Full | State::Slack if self.is_restart(moment) => place("cwnd-growth-limited"),
             State::Full | State::Slack if self.is_late_acks(moment) => place("ack-path"),
@@ -242,6 +243,11 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         moment.has_standing_queue() == Some(true)
             && self.facts.delivered > 0
             && acks_late(moment) == Some(true)
+    }
+
+    /// Whether the application waits for answers, and the path has room.
+    fn is_answered(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        self.facts.answers_release && moment.has_standing_queue() != Some(true)
     }
 
     /// Whether a queue is in the RTT of a bottleneck that others share.

@@ -59,6 +59,8 @@ pub(crate) struct Facts<'a, 'b> {
     pub is_trips: bool,
     /// Whether ACKs ended 4 of 5 of at least 10 pauses, without a dialog of requests.
     pub acks_release: bool,
+    /// Whether the peer's data released the sender's: see [`answers_release`].
+    pub answers_release: bool,
     /// Whether no ACK ended 4 of 5 of at least 10 pauses, and all written data had been sent for two
     /// fifths of the time.
     pub writes_release: bool,
@@ -116,6 +118,7 @@ impl<'a, 'b> Facts<'a, 'b> {
             is_trips: m.exchange.exchanges() >= 2
                 && m.exchange.trips() * 3 >= m.exchange.elapsed() * 2,
             acks_release: acks_release(m),
+            answers_release: answers_release(m),
             writes_release: writes_release(m),
             is_slow_start: is_slow_start && !is_cut,
             is_cut_early: is_slow_start && is_cut,
@@ -364,6 +367,20 @@ fn starts(m: &Measures<'_>) -> (u64, u64) {
 fn acks_release(m: &Measures<'_>) -> bool {
     let (free, released) = starts(m);
     free + released >= 10 && released >= 4 * free && m.exchange.exchanges() < 2
+}
+
+/// Whether the application waited for small answers of its peer before it sent more: with data in
+/// flight, 4 of 5 of at least 10 pauses ended when one came, although ACKs without data came as well.
+pub(crate) fn answers_release(m: &Measures<'_>) -> bool {
+    let (free, released) = starts(m);
+    let pauses = free + released;
+    let sent = m.rounds.iter().map(|round| round.sent).sum::<u64>();
+    let answers = m.exchange.turns(m.side.other()).bytes;
+    let acks: u64 = m.rounds.iter().map(|round| round.acks).sum();
+    pauses >= 10
+        && m.sender_view.answering_starts * 5 >= pauses * 4
+        && acks >= pauses * 2
+        && answers * 10 <= sent
 }
 
 /// Maximum time of a first retransmission timeout, without two RTTs: many stacks wait a second or

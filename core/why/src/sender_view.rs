@@ -361,6 +361,10 @@ pub(crate) struct SenderView {
     idle: Duration,
     /// Whether the peer has sent data since this side did.
     is_asked: bool,
+    /// Whether they had done so since the data before.
+    is_answer: bool,
+    /// Pauses with data in flight in which the peer's data came.
+    pub answering_starts: u64,
     /// The IPv4 identifications of the sender's packets.
     pub idents: identification::Identifications,
 }

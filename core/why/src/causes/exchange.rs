@@ -1,6 +1,7 @@
 //! Requests and responses: which side thinks, and the cost of round trips.
 
 use super::prelude::*;
+use crate::facts::answers_release;
 
 /// What the three causes have in common.
 const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cause {
@@ -56,15 +57,48 @@ pub(crate) const RTT: Cause = Cause {
     id: "request-response-rtt",
     name: "round trips of requests and responses",
     meaning: "Each request waits for the response to the one before, and both are small: every \
-              exchange costs an RTT in which the path carries next to nothing.",
+              exchange costs an RTT in which the path carries next to nothing. Or the application has a \
+              window of its own: it waits for answers before it sends more.",
     fix: "Fewer and larger exchanges: pipelining, batches, several requests at a time.",
     references: &["RFC 9112 section 9.3.2", "RFC 9113 section 5"],
     shows_in_few_packets: true,
     ..exchange(|m, attributed| {
+        if answers_release(m) {
+            return explain_answers(m, attributed);
+        }
         let fix = "fewer and larger exchanges: pipelining, batches, or several requests at a time";
         explain(m, attributed, "round trips of requests and responses", fix)
     })
 };
+
+/// An application with a window of its own: it waits for answers before it sends more.
+fn explain_answers(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let window = bytes(m.sending.flight_max);
+    Explanation {
+        subject: subject(
+            "answers that the application waits for",
+            Some(format!("{window} in flight")),
+        ),
+        finding: format!(
+            "For {} the application kept at most {window} in flight: it sent more when data of its \
+             peer came, and not when ACKs did, at an RTT of {}.",
+            time(attributed.time),
+            time(m.base),
+        ),
+        evidence: vec![Evidence::of_round(
+            m,
+            attributed.round,
+            format!(
+                "{} pauses ended with data of the peer",
+                m.sender_view.answering_starts
+            ),
+        )],
+        fix: format!(
+            "let the application have more than {window} unanswered: a larger window or more \
+             requests at a time (sftp -R, scp without sftp, several streams)"
+        ),
+    }
+}
 
 fn explain(m: &Measures<'_>, attributed: &Attributed, what: &str, fix: &str) -> Explanation {
     let trip = if m.base.is_zero() {

@@ -277,7 +277,7 @@ impl SenderView {
         if self.nxt == self.una {
             self.round.idle_free += core::mem::take(&mut self.idle);
         }
-        self.is_asked = false;
+        self.is_answer = core::mem::take(&mut self.is_asked);
         let is_first = self.round.segments == 0 && end > self.nxt || start > self.nxt;
         if is_first && self.flight() == 0 {
             self.round_end = end;
@@ -387,6 +387,7 @@ impl SenderView {
         self.round.bunched += u64::from(gap * 2 < self.spacing);
         let pause = (self.spacing * 4).max(trip / 10).max(LEAST_PAUSE);
         if gap > pause && self.flight() > octets {
+            self.answering_starts += u64::from(self.is_answer);
             if is_clocked {
                 self.round.clocked_starts += 1;
             } else {

@@ -104,6 +104,8 @@ const CASES: &[(&str, Right)] = &[
     ("k25-snd.pcap", Outcome("slow-start")),
     // Each request comes a second after the response before it: the kernel has halved the window then.
     ("k26-snd.pcap", Cause(&["cwnd-growth-limited"])),
+    // ACKs release nothing; a byte of the peer releases 32 kB.
+    ("k27-mid.pcap", Cause(&["request-response-rtt"])),
 ];
 
 fn diagnose(name: &str) -> Diagnosis {
