@@ -1,9 +1,9 @@
 //! Checks of features, other systems and older compilers, as far as they are installed.
 //!
 //! `cargo xtask ci` checks the engine with none and with each of its features, and without a
-//! standard library. `cargo xtask proof --targets` checks the command line for other systems, and
-//! everything with the oldest compiler that the manifest names. rustup installs missing ones:
-//! `rustup target add`, `rustup toolchain install`.
+//! standard library. `cargo xtask proof --targets` checks the command line and `gigatcp-net` for
+//! other systems, and everything with the oldest compiler that the manifest names. rustup installs
+//! missing ones: `rustup target add`, `rustup toolchain install`.
 
 use std::path::Path;
 use std::process::Command;
@@ -60,6 +60,7 @@ pub fn systems() -> Result<(), Failed> {
     for target in SYSTEMS {
         // Without a C compiler of that system there is no TLS.
         check_with("gigatcp", target, &["--no-default-features"])?;
+        check("gigatcp-net", target)?;
     }
     oldest()
 }

@@ -259,6 +259,25 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Handles an ICMP error that quotes a segment which `local` sent to `remote`.
+    ///
+    /// ```
+    /// use gigatcp_tcp::{Endpoint, EndpointEvent, Failure, TransportConfig};
+    /// use gigatcp_units::Instant;
+    /// use gigatcp_wire::bytes::Bytes;
+    /// use gigatcp_wire::{IcmpError, IcmpKind};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut host: Endpoint<Bytes> = Endpoint::new(now, [2; 16], ["10.0.0.1".parse().unwrap()]);
+    /// let at = "10.0.0.2:80".parse().unwrap();
+    /// let stream = host.connect(now, at, TransportConfig::default()).unwrap();
+    /// let (local, remote) = host.addresses(stream).unwrap();
+    /// let (_, syn) = host.poll_transmit(now).unwrap();
+    ///
+    /// let error = IcmpError { kind: IcmpKind::ProtocolUnreachable, seq: syn.seq };
+    /// host.handle_icmp(now, local, remote, error);
+    /// let closed = EndpointEvent::Closed(stream, Some(Failure::Unreachable));
+    /// assert!(std::iter::from_fn(|| host.poll_event()).any(|event| event == closed));
+    /// ```
     pub fn handle_icmp(
         &mut self,
         now: Instant,

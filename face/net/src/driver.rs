@@ -35,6 +35,7 @@ use gigatcp_units::{Duration, Instant};
 use tokio::task::LocalSet;
 use tokio::time::Sleep;
 
+use crate::hosts::LOST_WAKEUP;
 use crate::net::{End, Software};
 use crate::scope::{self, HostScope};
 use crate::world::World;
@@ -310,6 +311,10 @@ impl Driver {
         let last = self.last_active.get();
         let is_silent = Instant::ZERO + self.limit >= last + SILENCE;
         let waiting = self.shared.with(|world| world.waiting());
+        debug_assert!(
+            !waiting.iter().any(|line| line.contains(LOST_WAKEUP)),
+            "{waiting:#?}"
+        );
         Some(Stop::TimeLimit {
             limit: self.limit,
             silent_since: is_silent.then_some(last),

@@ -6,6 +6,10 @@ use tokio::task::AbortHandle;
 
 use crate::world::{TopologyError, World};
 
+/// End of the line of a socket whose task was not woken.
+pub(crate) const LOST_WAKEUP: &str =
+    ": it is ready, and its task was not woken: this is a fault of gigatcp-net";
+
 impl World {
     /// The host, if there is only one.
     pub(crate) fn only_host(&self) -> Option<u32> {
@@ -85,6 +89,9 @@ impl World {
                         engine.send_queue(),
                         info.snd_wnd.as_u64()
                     );
+                    if connection.is_overdue(engine) {
+                        line += LOST_WAKEUP;
+                    }
                 }
                 lines.push(line);
             }

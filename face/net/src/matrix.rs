@@ -2,7 +2,8 @@
 //!
 //! Cells run in the order in which the attribute lists them, each with all seeds. The first that
 //! fails ends the test and is named, with the command that repeats it: `GIGATCP_SEED` and
-//! `GIGATCP_CELL` select one. `GIGATCP_PCAP=DIRECTORY` writes a capture of it there.
+//! `GIGATCP_CELL` select one. `GIGATCP_PCAP=DIRECTORY` writes a capture of it there. A run that a test
+//! starts by itself tells the same of its failure ([`run_told`]).
 
 use std::any::Any;
 use std::env;
@@ -12,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use crate::net::{Net, RunError, SEED_VARIABLE};
+use crate::report::Report;
 
 /// Environment variable that selects one cell, as a failure prints it.
 const CELL_VARIABLE: &str = "GIGATCP_CELL";
@@ -113,7 +115,7 @@ fn run_cell<F, T>(
         net.default_link(cell);
         net.loopback(cell);
     }
-    let capture = begin_capture(&net, matrix, cell);
+    let capture = begin_capture(&net, matrix.name, cell);
     let ran = catch_unwind(AssertUnwindSafe(|| net.run_with(|| body(net.clone())).0));
     let failure = match ran {
         Ok(Ok(output)) => output.failure().map(Failure::Error),
@@ -126,8 +128,10 @@ fn run_cell<F, T>(
         return;
     };
     let written = end_capture(&net, capture, true);
-    let text = describe(matrix, cell, place, &net, written);
-    eprintln!("{text}");
+    let title = title(matrix, cell, place, net.seed());
+    let name = matrix.name;
+    let short = name.split_once("::").map_or(name, |(_, inner)| inner);
+    eprintln!("{}", describe(&title, short, cell, &net, written));
     match failure {
         Failure::Error(error) => panic!("{error}"),
         Failure::Panic(panic) => std::panic::resume_unwind(panic),
@@ -139,36 +143,48 @@ enum Failure {
     Panic(Box<dyn Any + Send>),
 }
 
-/// What a failing test prints: its cell, how to repeat it, and what limited its connections.
-fn describe(
-    matrix: &Matrix,
-    cell: &str,
-    (index, count): (usize, usize),
+/// Runs the programs of hosts. If the run fails, prints what a test of the attribute does; its name
+/// is that of the thread, as the test harness sets it.
+pub(crate) fn run_told(
     net: &Net,
-    capture: Option<String>,
-) -> String {
-    let name = matrix.name;
-    let short = name.split_once("::").map_or(name, |(_, inner)| inner);
-    let seed = net.seed();
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = if cell.is_empty() {
-        writeln!(text, "{name} failed with seed {seed} of {}", matrix.seeds)
+    run: impl FnOnce() -> Result<Report, RunError>,
+) -> Result<Report, RunError> {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("main").to_owned();
+    let capture = begin_capture(net, &name, "");
+    let ran = catch_unwind(AssertUnwindSafe(run));
+    let has_failed = !matches!(ran, Ok(Ok(_)));
+    let written = end_capture(net, capture, has_failed);
+    if has_failed {
+        let title = format!("{name}: the run failed with seed {}", net.seed());
+        eprintln!("{}", describe(&title, &name, "", net, written));
+    }
+    ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn title(matrix: &Matrix, cell: &str, (index, count): (usize, usize), seed: u64) -> String {
+    let place = if cell.is_empty() {
+        String::new()
     } else {
-        writeln!(
-            text,
-            "{name} failed in cell {index} of {count}, `{cell}`, with seed {seed} of {}",
-            matrix.seeds
-        )
+        format!(" in cell {index} of {count}, `{cell}`,")
     };
+    let (name, seeds) = (matrix.name, matrix.seeds);
+    format!("{name} failed{place} with seed {seed} of {seeds}")
+}
+
+/// What a failing test prints: its title, how to repeat it, and what limited its connections.
+fn describe(title: &str, test: &str, cell: &str, net: &Net, capture: Option<String>) -> String {
+    let seed = net.seed();
+    let mut text = format!("{title}\n");
     let select = if cell.is_empty() {
         String::new()
     } else {
         format!(" {CELL_VARIABLE}='{cell}'")
     };
+    // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "repeat: {SEED_VARIABLE}={seed}{select} cargo test {short} -- --exact"
+        "repeat: {SEED_VARIABLE}={seed}{select} cargo test {test} -- --exact"
     );
     let _ = match capture {
         Some(capture) => writeln!(text, "capture: {capture}"),
@@ -178,7 +194,7 @@ fn describe(
     text
 }
 
-fn begin_capture(net: &Net, matrix: &Matrix, cell: &str) -> Option<PathBuf> {
+fn begin_capture(net: &Net, test: &str, cell: &str) -> Option<PathBuf> {
     let directory = env::var_os(PCAP_VARIABLE)?;
     let plain = |text: &str| {
         let keep = |c: char| {
@@ -191,9 +207,9 @@ fn begin_capture(net: &Net, matrix: &Matrix, cell: &str) -> Option<PathBuf> {
         text.chars().map(keep).collect::<String>()
     };
     let seed = net.seed();
-    let name = format!("{}-{}-{seed}.pcapng", plain(matrix.name), plain(cell));
+    let name = format!("{}-{}-{seed}.pcapng", plain(test), plain(cell));
     let path = Path::new(&directory).join(name);
-    net.capture_to(&path, &format!("{} {cell} seed {seed}", matrix.name));
+    net.capture_to(&path, &format!("{test} {cell} seed {seed}"));
     Some(path)
 }
 
@@ -245,7 +261,8 @@ mod tests {
     fn failure_names_the_cell_and_the_command_that_repeats_it() {
         let cell = &MATRIX.cells()[3];
         let net = Net::with_seed(7);
-        let text = describe(&MATRIX, cell, (4, 4), &net, None);
+        let title = title(&MATRIX, cell, (4, 4), 7);
+        let text = describe(&title, "module::transfer_arrives", cell, &net, None);
         let expected = "crate_name::module::transfer_arrives failed in cell 4 of 4, \
                         `rate=10Mbit/s rtt=50ms loss=0.01`, with seed 7 of 20\n\
                         repeat: GIGATCP_SEED=7 \

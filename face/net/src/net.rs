@@ -22,6 +22,7 @@ use tokio::task::LocalSet;
 use crate::clock::Clock;
 use crate::driver::{self, Driver, Shared, Stop};
 use crate::host::{SocketEntry, addresses_of};
+use crate::matrix;
 use crate::packet::Passing;
 use crate::report::Report;
 use crate::scope::{self, HostScope};
@@ -549,7 +550,8 @@ impl Net {
     /// all have.
     ///
     /// Not async: it has a runtime of its own, whose clock it drives. In the body of a
-    /// `#[gigatcp_net::test]` hosts run already.
+    /// `#[gigatcp_net::test]` hosts run already. If it fails, its seed, how to repeat the test, and
+    /// what limited each connection are printed; `GIGATCP_PCAP=DIRECTORY` keeps a capture of it.
     ///
     /// # Errors
     /// The first error of a program, the time limit, or a configured host without a program.
@@ -557,7 +559,7 @@ impl Net {
     /// # Panics
     /// With the panic of a program; in a run.
     pub fn run(&self) -> Result<Report, RunError> {
-        let (done, report) = self.run_with(|| async {
+        let until_over = || {
             poll_fn(|_| {
                 let driver = driver::current();
                 let is_over = driver.is_none_or(|driver| driver.have_clients_ended());
@@ -567,9 +569,11 @@ impl Net {
                     Poll::Pending
                 }
             })
-            .await;
-        });
-        done.map(|()| report)
+        };
+        matrix::run_told(self, || {
+            let (done, report) = self.run_with(until_over);
+            done.map(|()| report)
+        })
     }
 
     /// Runs `body` on the host [`DEFAULT_HOST`], and the programs of all hosts, until it

@@ -446,6 +446,16 @@ impl Connection {
         engine.info().rcv_nxt > 1 + self.read + engine.readable()
     }
 
+    /// Whether a task waits for what is there: its wakeup was lost.
+    pub(crate) fn is_overdue(&self, engine: &gigatcp_tcp::Connection<Octets>) -> bool {
+        let has_failed = engine.failure().is_some();
+        let is_readable = engine.readable() > 0 || self.has_peer_closed(engine);
+        let is_writable = engine.established_at().is_some()
+            && engine.send_space() >= engine.send_wake_space().max(1);
+        !self.readers.is_empty() && (is_readable || has_failed)
+            || !self.writers.is_empty() && (is_writable || has_failed)
+    }
+
     /// The error of a failed connection. A reset after the peer's FIN is a broken pipe.
     fn error(&self, engine: &gigatcp_tcp::Connection<Octets>, failure: Failure) -> io::Error {
         if failure == Failure::Reset && self.has_peer_closed(engine) {

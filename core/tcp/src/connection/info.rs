@@ -10,6 +10,28 @@ use crate::congestion::RateSample;
 use crate::events::{Phase, State};
 
 /// Snapshot of a connection. [`Info::tcp_info`] has it under the names of Linux's `tcp_info`.
+///
+/// ```
+/// use gigatcp_tcp::events::State;
+/// use gigatcp_tcp::{Endpoint, TransportConfig};
+/// use gigatcp_units::Instant;
+/// use gigatcp_wire::bytes::Bytes;
+///
+/// let now = Instant::ZERO;
+/// let mut host: Endpoint<Bytes> = Endpoint::new(now, [2; 16], ["10.0.0.1".parse().unwrap()]);
+/// let at = "10.0.0.2:80".parse().unwrap();
+/// let stream = host.connect(now, at, TransportConfig::default()).unwrap();
+/// let connection = host.connection(stream).unwrap();
+/// let info = connection.info();
+/// assert_eq!(info.state, State::SynSent);
+///
+/// // The times under each limit add up to the time since it was established.
+/// let limits = connection.limits(now);
+/// assert!(limits.iter().all(|time| time.is_zero()));
+///
+/// let tcp_info = info.tcp_info(&connection.counters(), &limits);
+/// assert!(tcp_info.into_iter().any(|(name, value)| (name, value) == ("tcpi_snd_cwnd", 10)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Info {

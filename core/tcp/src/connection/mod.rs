@@ -452,6 +452,21 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Removes the waiting events, oldest first. `TransportConfig::events` says which are kept.
+    ///
+    /// ```
+    /// use gigatcp_tcp::events::EventMask;
+    /// use gigatcp_tcp::{Endpoint, TransportConfig};
+    /// use gigatcp_units::Instant;
+    /// use gigatcp_wire::bytes::Bytes;
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut host: Endpoint<Bytes> = Endpoint::new(now, [2; 16], ["10.0.0.1".parse().unwrap()]);
+    /// let config = TransportConfig { events: EventMask::ALL, ..TransportConfig::default() };
+    /// let stream = host.connect(now, "10.0.0.2:80".parse().unwrap(), config).unwrap();
+    /// while host.poll_transmit(now).is_some() {}
+    /// let events = host.connection_mut(stream).unwrap().events();
+    /// assert!(events.count() > 0, "the SYN");
+    /// ```
     #[inline]
     pub fn events(&mut self) -> impl Iterator<Item = Stamped> + '_ {
         self.outbox.drain()

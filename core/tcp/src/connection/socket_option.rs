@@ -7,6 +7,20 @@ use super::Connection;
 use crate::ecn::EcnOption;
 
 /// Setting of one connection; the constants of `setsockopt(2)` are Linux's.
+///
+/// ```
+/// use gigatcp_tcp::{Endpoint, SocketOption, TransportConfig};
+/// use gigatcp_units::{Duration, Instant};
+/// use gigatcp_wire::bytes::Bytes;
+///
+/// let now = Instant::ZERO;
+/// let mut host: Endpoint<Bytes> = Endpoint::new(now, [2; 16], ["10.0.0.1".parse().unwrap()]);
+/// let at = "10.0.0.2:80".parse().unwrap();
+/// let stream = host.connect(now, at, TransportConfig::default()).unwrap();
+/// let connection = host.connection_mut(stream).unwrap();
+/// connection.set(now, SocketOption::Nagle(false));
+/// connection.set(now, SocketOption::UserTimeout(Duration::from_secs(30)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum SocketOption {
