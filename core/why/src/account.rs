@@ -175,12 +175,14 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         }
     }
 
-    /// Whether the window grew in slow start again, after one of at least two pauses.
+    /// Whether the window grew in slow start again, after one of at least two pauses, and had not
+    /// reached the best rate.
     fn is_restart(&self, moment: &Moment<'_, '_, '_>) -> bool {
         let restarts = &self.facts.restarts;
         restarts.count >= 2
             && restarts.includes(moment.index)
             && moment.has_standing_queue() != Some(true)
+            && self.m.near_rate(moment.index) < 0.85 * self.m.peak
     }
 
     /// Trigger of the losses that a silence hid: an outage, if a whole flight is missing by the
@@ -269,8 +271,8 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     }
 
     /// Attributes a full or closed receive window: to its reader, if the window closes; to the
-    /// window, if the path has no queue. With a queue the bottleneck is busy, and a larger window
-    /// would only make that queue longer.
+    /// window, if the path has no queue. With a queue of its own the bottleneck is busy, and a larger
+    /// window would only make that queue longer. A longer path, or a queue of others, leaves room.
     fn window(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
         let is_zero = moment.zero_share() >= 0.5;
         if is_zero && self.facts.has_both_directions {
@@ -282,7 +284,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         if closes(self.m, moment.index) || self.facts.closing >= 0.3 {
             return place("slow-reader");
         }
-        if moment.has_standing_queue() != Some(false) {
+        if moment.has_standing_queue() != Some(false) && !moment.waits_beyond_flight() {
             return None;
         }
         place(if self.facts.is_unscaled() {

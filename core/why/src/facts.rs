@@ -68,6 +68,9 @@ pub(crate) struct Facts<'a, 'b> {
     pub is_slow_start: bool,
     /// Whether the capture ends before it was slower than slow start.
     pub is_cut_early: bool,
+    /// Whether the capture ends within two RTTs of the first data, with more in flight, after a
+    /// handshake without a lost SYN.
+    pub has_just_begun: bool,
     /// Bytes of less than a full segment acknowledged at any time.
     pub small_acked: bool,
     /// Maximum time of a first retransmission timeout, without two RTTs.
@@ -122,6 +125,7 @@ impl<'a, 'b> Facts<'a, 'b> {
             writes_release: writes_release(m),
             is_slow_start: is_slow_start && !is_cut,
             is_cut_early: is_slow_start && is_cut,
+            has_just_begun: is_cut && has_just_begun(m),
             small_acked,
             first_timeout: first_timeout(m),
             timeouts_in_row: trigger::timeouts_in_row(m),
@@ -241,6 +245,13 @@ impl<'a> Moment<'a, '_, '_> {
             .filter(|_| m.knows_windows())?;
         let window = if least > 0 { least } else { most };
         (window > 0).then(|| ratio(self.round().flight as f64, window as f64))
+    }
+
+    /// Whether its packets waited twice as long as the flight takes at the best rate of the
+    /// connection: for a longer path, or behind the packets of others.
+    pub fn waits_beyond_flight(&self) -> bool {
+        let standing = self.facts.standing[self.index].unwrap_or_default();
+        standing.as_secs_f64() * self.m().peak > 2.0 * self.round().flight as f64
     }
 
     /// Whether the bottleneck was busy for the whole round. `None` if RTTs cannot be measured here.
@@ -500,6 +511,16 @@ fn is_cut(m: &Measures<'_>) -> bool {
         .iter()
         .any(|side| side.has_fin() || side.has_reset());
     in_flight >= 2 * m.mss() && !is_closed
+}
+
+/// Whether the first data came at most two RTTs before the end, and no SYN was lost.
+fn has_just_begun(m: &Measures<'_>) -> bool {
+    let view = m.sender_view;
+    let (Some(first), Some(last_syn)) = (view.first_data, view.last_syn) else {
+        return false;
+    };
+    let trip = m.connection.handshake_round_trip().unwrap_or(m.base);
+    m.since_start(last_syn) <= trip && m.duration <= m.since_start(first) + trip * 2
 }
 
 /// Whether a new connection takes no more than half above that time to deliver these bytes, in few

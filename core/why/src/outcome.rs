@@ -74,7 +74,7 @@ impl Outcome {
             let first = &account.causes[index];
             first.decided * 2 >= first.time
         };
-        if facts.is_cut_early && !account.most().is_some_and(is_decided) {
+        if facts.has_just_begun || facts.is_cut_early && !account.most().is_some_and(is_decided) {
             return Self::Growing;
         }
         let is_short = packets < MIN_DATA_PACKETS;

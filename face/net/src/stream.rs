@@ -83,7 +83,7 @@ impl TcpStream {
         self.socket.take_error()
     }
 
-    /// State of the connection, with the names of Linux's `tcp_info`.
+    /// State of the connection; [`Info::tcp_info`] has it under the names of Linux's `tcp_info`.
     ///
     /// # Errors
     /// If the host has crashed.

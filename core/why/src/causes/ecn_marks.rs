@@ -15,7 +15,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 3168 section 6.1", "RFC 8257", "RFC 9331"],
     states: AFTER_LOSS,
     requires: &[ECN_ECHO],
-    refuted_by: &[LINK_FULL, AT_LINE_RATE],
+    refuted_by: &[LINK_FULL, AT_LINE_RATE, RATE_HELD],
     features: &[PATH, SENDER, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -8,7 +8,7 @@ const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cau
     Cause {
         capture_points: "sender, receiver, mid-path",
         confidence: "High where both directions were captured.",
-        leads_from: Some(0.66),
+        leads_from: Some(0.45),
         is_dialog: true,
         states: &[State::Idle, State::Full, State::Slack],
         requires: &[BOTH_DIRECTIONS, EXCHANGES],
@@ -25,6 +25,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     fix: "Send requests without waiting (pipelining, several at a time), or look at what the client \
           does between them.",
     references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
+    is_nobodys: true,
     is_pause: true,
     shows_in_few_packets: true,
     requires: &[BOTH_DIRECTIONS, EXCHANGES, CLIENT_THOUGHT],

@@ -91,7 +91,9 @@ pub struct Cause {
     /// Minimum of its time, as a fraction of a saturated path's, for it to lead over that path:
     /// a host, its operator or its application can remove it. `None` if it never leads.
     pub leads_from: Option<f64>,
-    /// The same as a fraction of the pauses after which the window began small again.
+    /// Whether neither host nor path could have sent in its time.
+    pub(crate) is_nobodys: bool,
+    /// The same as a fraction of pauses that are nobody's, after which the window began small again.
     pub(crate) leads_over_pauses_from: Option<f64>,
     /// Whether it is a cause of losses: it can hold during loss recovery and rests on a loss event.
     pub(crate) is_loss: bool,
@@ -146,6 +148,7 @@ impl Cause {
             references: &[],
             is_fault: false,
             leads_from: None,
+            is_nobodys: false,
             leads_over_pauses_from: None,
             is_reaction: false,
             is_loss: false,

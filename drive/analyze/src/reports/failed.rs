@@ -11,7 +11,8 @@ pub struct FailedConnection {
     pub program: &'static str,
     /// `refused`, `never-answered`, `unreachable`, `unresolved`, `busy`, `silent`, `undelivered` or
     /// `closed`; of curl's times `connection-setup`, `name-lookup`, `tls-handshake`,
-    /// `server-think-time` or `slow-start`; of a host's counters `random-loss`.
+    /// `server-think-time` or `slow-start`; of a host's counters `connection-setup`, `random-loss` or
+    /// `no-sack`.
     pub outcome: &'static str,
     /// What happened, in a sentence.
     pub sentence: &'static str,

@@ -178,6 +178,22 @@ pub(crate) fn has_packets(text: &str) -> bool {
     text.contains("Flags [") || text.contains("Seq=")
 }
 
+/// A text without the marks of quoting in mail, if three quarters of its lines have them.
+fn unquoted(text: &str) -> Option<String> {
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    let quoted = lines().filter(|line| line.starts_with('>')).count();
+    if quoted == 0 || quoted * 4 < lines().count() * 3 {
+        return None;
+    }
+    let plain = |mut line: &str| {
+        while let Some(rest) = line.strip_prefix('>') {
+            line = rest.strip_prefix(' ').unwrap_or(rest);
+        }
+        format!("{line}\n")
+    };
+    Some(text.lines().map(plain).collect())
+}
+
 /// What a program printed.
 #[derive(Debug)]
 struct Part {
@@ -209,6 +225,8 @@ impl Statement {
     /// Reads a text; `None` if it has another form.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
+        let plain = unquoted(text);
+        let text = plain.as_deref().unwrap_or(text);
         let mut failed = None;
         let mut parts: Vec<Part> = Vec::new();
         let mut add = |source, (connections, notes)| {

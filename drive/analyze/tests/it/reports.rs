@@ -801,3 +801,14 @@ fn transfer_that_is_over_in_a_few_rtts_of_ping_was_limited_by_nothing() {
     let other = ping.replace("198.51.100.2", "198.51.100.20");
     assert_ne!(outcome(&format!("{other}{text}")), "slow-start");
 }
+
+#[test]
+fn marks_of_quoting_in_mail_are_left_out() {
+    for name in ["full-iperf3.json", "loop-ss.txt"] {
+        let plain = std::fs::read_to_string(file(name)).unwrap();
+        let lines = plain.lines().map(|line| format!("> > {line}\n"));
+        let quoted: String = lines.collect();
+        let [plain, quoted] = [plain, quoted].map(|text| report(&text).expect("a report"));
+        assert_eq!(primary(&quoted), primary(&plain), "{name}");
+    }
+}
