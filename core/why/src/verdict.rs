@@ -235,7 +235,7 @@ impl Diagnosis {
     /// part of the time. From counters, which often leave
     /// the larger one unsure, a pause leads as well.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
-        let is_paused = self.is_restarted && first.cause.is_nobodys;
+        let is_paused = self.is_restarted && first.cause.is_idle_by_wish;
         let leads = |verdict: &&Verdict| {
             let from = if is_paused {
                 verdict.cause.leads_over_pauses_from

@@ -25,7 +25,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     fix: "Send requests without waiting (pipelining, several at a time), or look at what the client \
           does between them.",
     references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
-    is_nobodys: true,
+    is_idle_by_wish: true,
     is_pause: true,
     shows_in_few_packets: true,
     requires: &[BOTH_DIRECTIONS, EXCHANGES, CLIENT_THOUGHT],

@@ -92,8 +92,8 @@ pub struct Cause {
     /// a host, its operator or its application can remove it. `None` if it never leads.
     pub leads_from: Option<f64>,
     /// Whether neither host nor path could have sent in its time.
-    pub(crate) is_nobodys: bool,
-    /// The same as a fraction of pauses that are nobody's, after which the window began small again.
+    pub(crate) is_idle_by_wish: bool,
+    /// The same as a fraction of such pauses, after which the window began small again.
     pub(crate) leads_over_pauses_from: Option<f64>,
     /// Whether it is a cause of losses: it can hold during loss recovery and rests on a loss event.
     pub(crate) is_loss: bool,
@@ -148,7 +148,7 @@ impl Cause {
             references: &[],
             is_fault: false,
             leads_from: None,
-            is_nobodys: false,
+            is_idle_by_wish: false,
             leads_over_pauses_from: None,
             is_reaction: false,
             is_loss: false,
