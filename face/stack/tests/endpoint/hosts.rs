@@ -364,3 +364,22 @@ fn second_connection_begins_anew_where_the_profile_does_not_share() {
     assert_eq!(second.ssthresh, ByteCount::MAX);
     assert_eq!(second.rttvar, second.srtt.map(|srtt| srtt / 2));
 }
+
+#[test]
+fn a_connection_to_a_silent_address_ends_when_the_guide_says() {
+    for (profile, seconds) in [(Profile::MODERN, 247), (Profile::LINUX_6_18, 131)] {
+        let mut now = Instant::ZERO;
+        let mut host = Endpoint::new(now, [1; 16], [addresses()[0]]);
+        let config = TransportConfig::default().with_profile(profile);
+        let stream = host.connect(now, at(1, 80), config).unwrap();
+        while host.poll_transmit(now).is_some() {}
+        while let Some(due) = host.poll_timeout() {
+            now = due;
+            host.handle_timeout(now);
+            while host.poll_transmit(now).is_some() {}
+        }
+        let closed = EndpointEvent::Closed(stream, Some(Failure::TimedOut));
+        assert!(std::iter::from_fn(|| host.poll_event()).any(|event| event == closed));
+        assert_eq!(now.as_nanos() / 1_000_000_000, seconds);
+    }
+}
