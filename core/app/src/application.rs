@@ -51,9 +51,9 @@ pub trait Application: Debug + Send {
     /// Processes the expiry of [`Application::poll_timeout`].
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// When [`Application::handle_timeout`] is to be called.
-    fn poll_timeout(&self) -> Instant {
-        Instant::FAR_FUTURE
+    /// When [`Application::handle_timeout`] is to be called; `None` if nothing is due.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
     }
 
     /// Octets it would write at `now` into unlimited space.

@@ -146,9 +146,9 @@ impl Source {
         self.end_at(now);
     }
 
-    /// Due time of the next datagram.
-    pub fn poll_timeout(&self) -> Instant {
-        self.next_at
+    /// Due time of the next datagram; `None` after the last.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.next_at.if_due()
     }
 
     /// Datagram due at `now`. The host sends it immediately, or polls later.
@@ -356,8 +356,7 @@ mod tests {
     /// Sending times of a source polled at its due times. Nothing is sent from `from` to `to`.
     fn times(source: &mut Source, held: (u64, u64)) -> Vec<u64> {
         let mut times = Vec::new();
-        while source.poll_timeout() != Instant::FAR_FUTURE {
-            let mut now = source.poll_timeout();
+        while let Some(mut now) = source.poll_timeout() {
             if (at(held.0)..at(held.1)).contains(&now) {
                 now = at(held.1);
             }

@@ -244,9 +244,9 @@ impl Application for Server {
         );
     }
 
-    fn poll_timeout(&self) -> Instant {
+    fn poll_timeout(&self) -> Option<Instant> {
         let first = self.jobs.first_key_value();
-        first.map_or(Instant::FAR_FUTURE, |((at, _), _)| *at)
+        first.map(|((at, _), _)| *at)
     }
 
     fn poll_write(&self, _now: Instant, socket: u32) -> u64 {

@@ -177,8 +177,8 @@ impl Application for Bursts {
         }
     }
 
-    fn poll_timeout(&self) -> Instant {
-        self.next_at
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next_at.if_due()
     }
 
     fn poll_write(&self, _now: Instant, _socket: u32) -> u64 {
@@ -316,7 +316,7 @@ mod tests {
         }
         assert_eq!(
             (bursts.poll_write(at(0), 0), bursts.poll_timeout()),
-            (0, at(4000))
+            (0, Some(at(4000)))
         );
         bursts.handle_timeout(at(4000));
         // It is late by half a second: the next begins immediately, and the delay is not made up

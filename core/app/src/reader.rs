@@ -294,14 +294,18 @@ impl Application for Gated {
         for gate in &mut self.gates {
             gate.end_pause(now);
         }
-        if self.application.poll_timeout() <= now {
+        if self
+            .application
+            .poll_timeout()
+            .is_some_and(|due| due <= now)
+        {
             self.application.handle_timeout(now);
         }
     }
 
-    fn poll_timeout(&self) -> Instant {
-        let gates = self.gates.iter().map(|gate| gate.resume_at);
-        gates.fold(self.application.poll_timeout(), Instant::min)
+    fn poll_timeout(&self) -> Option<Instant> {
+        let gates = self.gates.iter().filter_map(|gate| gate.resume_at.if_due());
+        gates.chain(self.application.poll_timeout()).min()
     }
 
     fn poll_write(&self, now: Instant, socket: u32) -> u64 {
@@ -356,7 +360,7 @@ mod tests {
         assert_eq!(reader.poll_read(at(0), 0), 100_000 - 65_536);
         reader.handle_read(at(3), 0, 100_000 - 65_536);
         assert_eq!(reader.poll_read(at(3), 0), 0);
-        assert_eq!(reader.poll_timeout(), at(43));
+        assert_eq!(reader.poll_timeout(), Some(at(43)));
         reader.handle_timeout(at(43));
         assert_eq!(reader.poll_read(at(43), 0), 65_536);
         assert_eq!(reader.paused(at(50)), Duration::from_millis(40));
@@ -371,17 +375,20 @@ mod tests {
             rate: Some(Rate::from_bps(8_000_000)),
         });
         reader.handle_read(at(0), 0, 1000);
-        assert_eq!(reader.poll_timeout(), at(1));
+        assert_eq!(reader.poll_timeout(), Some(at(1)));
         reader.handle_timeout(at(1));
         assert_eq!(reader.poll_read(at(1), 0), 1000);
         reader.handle_read(at(10), 0, 500);
-        assert_eq!(reader.poll_timeout(), at(10) + Duration::from_micros(500));
+        assert_eq!(
+            reader.poll_timeout(),
+            Some(at(10) + Duration::from_micros(500))
+        );
     }
 
     #[test]
     fn a_prompt_reader_needs_no_gate() {
         let sink = gated(Reader::default());
-        assert_eq!(sink.poll_timeout(), Instant::FAR_FUTURE);
+        assert_eq!(sink.poll_timeout(), None);
         assert!(Reader::default().is_prompt());
     }
 }

@@ -164,10 +164,10 @@ impl Application for Client {
         }
     }
 
-    fn poll_timeout(&self) -> Instant {
+    fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Thinks(until) => until,
-            _ => Instant::FAR_FUTURE,
+            State::Thinks(until) => Some(until),
+            _ => None,
         }
     }
 

@@ -408,7 +408,7 @@ impl Application for Client {
         self.release(now);
     }
 
-    fn poll_timeout(&self) -> Instant {
+    fn poll_timeout(&self) -> Option<Instant> {
         let arrival = self.next_at.iter().copied().min();
         let deadline = self.deadlines.front().map(|(at, _)| *at);
         // The rate delays calls only while a connection could carry one.
@@ -422,7 +422,7 @@ impl Application for Client {
             .map(|pace| pace.next_at)
             .filter(|_| !self.waiting.is_empty() && has_room());
         let all = [arrival, deadline, pace].into_iter().flatten();
-        all.min().unwrap_or(Instant::FAR_FUTURE)
+        all.min()
     }
 
     fn poll_write(&self, _now: Instant, socket: u32) -> u64 {

@@ -61,7 +61,8 @@ impl Testbed {
                 .on_the_way
                 .front()
                 .map_or(Instant::FAR_FUTURE, |d| d.at);
-            let timers = [0, 1].map(|end| self.ends[end].poll_timeout());
+            let timers =
+                [0, 1].map(|end| self.ends[end].poll_timeout().unwrap_or(Instant::FAR_FUTURE));
             let next = arrival.min(timers[0]).min(timers[1]);
             if next == Instant::FAR_FUTURE || next > Instant::ZERO + most {
                 return self.now;

@@ -229,8 +229,8 @@ impl Application for Writer {
     }
 
     #[inline]
-    fn poll_timeout(&self) -> Instant {
-        self.wake_at
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.wake_at.if_due()
     }
 
     #[inline]
@@ -288,11 +288,11 @@ mod tests {
     fn bulk_ends_with_its_time_and_wakes_up_for_it() {
         let mut writer = Writer::new(Stop::After(Duration::from_millis(50)), None);
         writer.handle_opened(at(10), 0);
-        assert_eq!(writer.poll_timeout(), at(60));
+        assert_eq!(writer.poll_timeout(), Some(at(60)));
         assert_eq!(writer.poll_write(at(59), 0), u64::MAX);
         writer.handle_timeout(at(60));
         assert!(writer.poll_close(at(60), 0));
-        assert_eq!(writer.poll_timeout(), Instant::FAR_FUTURE);
+        assert_eq!(writer.poll_timeout(), None);
     }
 
     #[test]
@@ -307,12 +307,12 @@ mod tests {
         assert_eq!(writer.poll_write(at(0), 0), 10);
         writer.handle_written(at(0), 0, 10);
         assert_eq!(writer.poll_write(at(4), 0), 0);
-        assert_eq!(writer.poll_timeout(), at(5));
+        assert_eq!(writer.poll_timeout(), Some(at(5)));
         writer.handle_timeout(at(5));
-        assert_eq!(writer.poll_timeout(), at(10));
+        assert_eq!(writer.poll_timeout(), Some(at(10)));
         assert_eq!(writer.poll_write(at(10), 0), 20);
         writer.handle_timeout(at(10));
-        assert_eq!(writer.poll_timeout(), at(12));
+        assert_eq!(writer.poll_timeout(), Some(at(12)));
         assert_eq!(writer.poll_write(at(12), 0), 990);
     }
 }

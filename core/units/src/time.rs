@@ -16,6 +16,12 @@ impl Instant {
     /// Later than every event: no appointment.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
+    /// The appointment, if it is one.
+    #[inline]
+    pub const fn if_due(self) -> Option<Self> {
+        if self.0 == u64::MAX { None } else { Some(self) }
+    }
+
     /// Instant `ns` nanoseconds after zero.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)

@@ -359,7 +359,7 @@ impl Host {
 
     /// Time at which [`Host::handle_timeout`] is due.
     #[inline]
-    pub fn poll_timeout(&self) -> Instant {
+    pub fn next_timer(&self) -> Instant {
         let mut next = self.resume_at;
         if self.is_shared {
             next = next.min(self.shared.timers.first().0).min(self.sources_at);
@@ -367,7 +367,7 @@ impl Host {
                 next = next.min(at);
             }
         } else if let Some(socket) = self.sockets.first() {
-            next = next.min(socket.poll_timeout());
+            next = next.min(socket.next_timer());
         }
         if let Some(at) = self.link().and_then(Hop::poll_timeout) {
             next = next.min(at);
@@ -622,7 +622,7 @@ impl Host {
     }
 
     fn set_timer(&mut self, socket: usize) {
-        let at = self.sockets[socket].poll_timeout();
+        let at = self.sockets[socket].next_timer();
         self.shared.timers.set(socket, at);
     }
 }

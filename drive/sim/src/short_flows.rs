@@ -118,7 +118,7 @@ impl ShortFlows {
     }
 
     /// When the next flow begins.
-    pub(crate) fn poll_timeout(&self) -> Instant {
+    pub(crate) fn next_timer(&self) -> Instant {
         let next = self.processes.iter().filter_map(|process| process.next);
         next.map(|(at, _)| at).min().unwrap_or(Instant::FAR_FUTURE)
     }

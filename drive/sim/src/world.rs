@@ -154,7 +154,7 @@ impl World {
         for host in 0..self.hosts.len() {
             self.reschedule_host(host);
         }
-        let first = self.short_flows.poll_timeout();
+        let first = self.short_flows.next_timer();
         let element = self.sampler() + 1;
         self.schedule.set(element, first);
         if !self.config.observe.sample_step.is_zero() {
@@ -300,11 +300,11 @@ impl World {
     /// Makes a host act if it is due. An appointment may be early: packets that postpone a timer do
     /// not move it.
     fn serve_host(&mut self, host: usize) {
-        if self.hosts[host].poll_timeout() <= self.now {
+        if self.hosts[host].next_timer() <= self.now {
             self.hosts[host].handle_timeout(self.now, &mut self.out);
             self.after_host(host, None);
         }
-        let at = self.hosts[host].poll_timeout();
+        let at = self.hosts[host].next_timer();
         self.schedule.set(host, at.max(self.now));
     }
 
@@ -540,7 +540,7 @@ impl World {
 
     #[inline]
     fn reschedule_host(&mut self, host: usize) {
-        let at = self.hosts[host].poll_timeout();
+        let at = self.hosts[host].next_timer();
         self.schedule.bring_forward(host, at.max(self.now));
     }
 

@@ -35,7 +35,7 @@ const WAKEUP: Duration = Duration::from_micros(500);
 
 /// Sleeps until the source's next datagram is due, at most [`MAX_WAIT`].
 pub(super) fn sleep_until_due(source: &Source) {
-    sleep_until(source.poll_timeout());
+    sleep_until(source.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
 }
 
 fn sleep_until(due: Instant) {
@@ -106,7 +106,8 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
             Header { sent_at, seq }.write(place, parameters.udp_counters_64bit);
             count += 1;
         }
-        let is_due = source.poll_timeout() <= now();
+        let due = source.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        let is_due = due <= now();
         if count == 0 && is_due {
             // The budget is spent.
             break;
@@ -116,7 +117,7 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
         }
         sender.send(&batch[..count * size])?;
         if !is_due {
-            sleep_until(source.poll_timeout().max(sent_at + WAKEUP));
+            sleep_until(due.max(sent_at + WAKEUP));
         }
     }
     Ok(())

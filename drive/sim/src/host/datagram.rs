@@ -92,8 +92,10 @@ impl DatagramSource {
         self.flow
     }
 
-    fn poll_timeout(&self) -> Instant {
-        let next = self.starts_at.min(self.source.poll_timeout());
+    fn next_timer(&self) -> Instant {
+        let next = self
+            .starts_at
+            .min(self.source.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
         next.max(self.held_until)
     }
 }
@@ -161,7 +163,7 @@ impl Host {
         let mut next = Instant::FAR_FUTURE;
         for number in 0..self.sources.len() {
             self.send_from(now, number, out);
-            next = next.min(self.sources[number].poll_timeout());
+            next = next.min(self.sources[number].next_timer());
         }
         self.sources_at = next;
     }
@@ -172,7 +174,7 @@ impl Host {
             one.starts_at = Instant::FAR_FUTURE;
             one.source.start(now);
         }
-        while self.sources[number].poll_timeout() <= now {
+        while self.sources[number].next_timer() <= now {
             if let Some(until) = self.held_until(now, number) {
                 self.sources[number].held_until = until;
                 return;

@@ -201,7 +201,7 @@ impl Socket {
 
     /// When its timer or its application's is due.
     #[inline]
-    pub(super) fn poll_timeout(&self) -> Instant {
+    pub(super) fn next_timer(&self) -> Instant {
         let timer = self.connection.as_ref().and_then(|c| c.poll_timeout());
         self.wake_at.min(timer.unwrap_or(Instant::FAR_FUTURE))
     }
@@ -242,7 +242,7 @@ impl Socket {
             self.closed = true;
             program.handle_failed(now, self.port);
         }
-        self.wake_at = program.poll_timeout();
+        self.wake_at = program.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
     }
 
     /// Bytes the application reads next: available data, at most one call.
@@ -364,7 +364,7 @@ impl Socket {
     fn run_ideal(&mut self, now: Instant, program: &mut dyn Application) {
         self.notify_all(now, program);
         self.transfer_ideal(now, program);
-        self.wake_at = program.poll_timeout();
+        self.wake_at = program.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
     }
 
     /// Notifies the application of changes of its connection, and of its timer.
@@ -500,7 +500,7 @@ impl Host {
         }
         socket.notify_all(now, program);
         socket.run_with_cpu(now, program, (copying, has_memory));
-        socket.wake_at = program.poll_timeout();
+        socket.wake_at = program.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
     }
 
     /// Handles a segment on an ideal host and runs the application of its socket. Returns the

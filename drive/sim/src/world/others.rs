@@ -20,7 +20,7 @@ impl World {
             }
         }
         let element = self.sampler() + 1;
-        self.schedule.set(element, self.short_flows.poll_timeout());
+        self.schedule.set(element, self.short_flows.next_timer());
     }
 
     /// Whether flows that begin during the simulation, or datagrams, keep it running.

@@ -64,7 +64,7 @@ impl Host {
     fn fire_next(&mut self, latest: Instant) -> bool {
         let deadlines = self.waiting.iter().map(|waiting| waiting.deadline);
         let deadline = deadlines.min().unwrap_or(Instant::FAR_FUTURE);
-        let first = self.transport.poll_timeout().min(deadline);
+        let first = self.transport.next_timer().min(deadline);
         if !Transport::is_due(first, latest) {
             return false;
         }

@@ -120,7 +120,7 @@ impl Transport {
     // Timers.
 
     /// When the first timer expires, by the engine's clock.
-    pub fn poll_timeout(&self) -> Instant {
+    pub fn next_timer(&self) -> Instant {
         let listeners = self.listeners_timeout();
         self.first_connection().map_or(listeners, |index| {
             listeners.min(timer(&self.connections[index]))

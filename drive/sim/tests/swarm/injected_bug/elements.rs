@@ -108,7 +108,7 @@ impl Application for LostOctet {
     fn handle_timeout(&mut self, now: Instant) {
         self.0.handle_timeout(now);
     }
-    fn poll_timeout(&self) -> Instant {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.0.poll_timeout()
     }
     fn poll_write(&self, now: Instant, socket: u32) -> u64 {
