@@ -146,15 +146,18 @@ conditions! {
             let is_away = !facts.m.view.is_near_sender();
             facts.m.line.map(|line| is_away && facts.m.mean_rate() >= 0.95 * line)
         };
-    RATE_HELD "rate-held" "after the first tenth of at least 20 rounds, nine of ten delivered 85 % of the ninth decile or more, and a queue added a twentieth of the RTT and 1 ms: the link stayed full"
+    RATE_HELD "rate-held" "after the first tenth of at least 20 rounds, nine of ten delivered 85 % of the ninth decile or more, which is 70 % of the bottleneck rate, and a third of the rounds have a queue: the link stayed full"
         Connection |facts| {
             let m = facts.m;
-            let is_queued = m.queue_max >= (m.base / 20).max(Duration::from_millis(1));
+            let is_fine = m.rounds.iter().all(|round| round.count <= 2);
             let from = m.rounds.len() / 10;
             let mut rates: Vec<f64> = (from..m.rounds.len()).map(|index| m.near_rate(index)).collect();
             rates.sort_by(f64::total_cmp);
             let count = rates.len();
-            Some(count >= 18 && is_queued && rates[count / 10] >= 0.85 * rates[count * 9 / 10])
+            let (low, high) = (rates.get(count / 10)?, rates.get(count * 9 / 10)?);
+            let is_best = *high > 0.0 && m.line.is_none_or(|line| *high >= 0.7 * line);
+            let is_held = is_best && *low >= 0.85 * high;
+            Some(count >= 18 && is_fine && is_held && facts.queued >= 1.0 / 3.0)
         };
     LINE_REACHED "line-reached" "the flow itself delivered 85 % of the bottleneck rate over two RTTs, so its packets show a link that others share, not one that serves in slots"
         Connection |facts| facts.m.line.map(|line| facts.m.peak >= 0.85 * line);

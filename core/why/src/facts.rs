@@ -13,7 +13,7 @@ use crate::conditions::{closes, is_dead};
 use crate::features::hides_loss;
 use crate::measures::losses::needless;
 use crate::measures::restarts::Restarts;
-use crate::measures::{Measures, ratio};
+use crate::measures::{Measures, per_second, ratio};
 use crate::next_limit::window_rate;
 use crate::outcome::trailing_idle;
 use crate::round::{Round, State};
@@ -248,10 +248,20 @@ impl<'a> Moment<'a, '_, '_> {
     }
 
     /// Whether its packets waited twice as long as the flight takes at the best rate of the
-    /// connection: for a longer path, or behind the packets of others.
+    /// connection, for a longer path or behind the packets of others: the link has not become slower,
+    /// since packets or ACKs still follow each other at one and a half times the rate.
     pub fn waits_beyond_flight(&self) -> bool {
+        let (m, round) = (self.m(), self.round());
         let standing = self.facts.standing[self.index].unwrap_or_default();
-        standing.as_secs_f64() * self.m().peak > 2.0 * self.round().flight as f64
+        let trains = [
+            (round.train_octets, round.train_time),
+            (round.ack_train_octets, round.ack_train_time),
+        ];
+        let is_faster = |(octets, time): (u64, Duration)| {
+            per_second(octets, time) >= 1.5 * m.near_rate(self.index)
+        };
+        standing.as_secs_f64() * m.peak > 2.0 * round.flight as f64
+            && trains.into_iter().any(is_faster)
     }
 
     /// Whether the bottleneck was busy for the whole round. `None` if RTTs cannot be measured here.
@@ -381,14 +391,17 @@ fn acks_release(m: &Measures<'_>) -> bool {
 }
 
 /// Whether the application waited for small answers of its peer before it sent more: with data in
-/// flight, 4 of 5 of at least 10 pauses ended when one came, although ACKs without data came as well.
+/// flight, 4 of 5 of at least 10 pauses, one in four rounds, ended with an ACK that had data,
+/// and not with one of the ACKs without data before it.
 pub(crate) fn answers_release(m: &Measures<'_>) -> bool {
     let (free, released) = starts(m);
     let pauses = free + released;
     let sent = m.rounds.iter().map(|round| round.sent).sum::<u64>();
     let answers = m.exchange.turns(m.side.other()).bytes;
     let acks: u64 = m.rounds.iter().map(|round| round.acks).sum();
+    let rounds: u64 = m.rounds.iter().map(|round| round.count).sum();
     pauses >= 10
+        && pauses * 4 >= rounds
         && m.sender_view.answering_starts * 5 >= pauses * 4
         && acks >= pauses * 2
         && answers * 10 <= sent
@@ -519,8 +532,13 @@ fn has_just_begun(m: &Measures<'_>) -> bool {
     let (Some(first), Some(last_syn)) = (view.first_data, view.last_syn) else {
         return false;
     };
-    let trip = m.connection.handshake_round_trip().unwrap_or(m.base);
-    m.since_start(last_syn) <= trip && m.duration <= m.since_start(first) + trip * 2
+    let handshake = m.connection.handshake_round_trip().unwrap_or(m.base);
+    let trip = if m.base.is_zero() {
+        handshake
+    } else {
+        handshake.min(m.base)
+    };
+    m.since_start(last_syn) <= handshake && m.duration <= m.since_start(first) + trip * 2
 }
 
 /// Whether a new connection takes no more than half above that time to deliver these bytes, in few

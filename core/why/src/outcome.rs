@@ -74,7 +74,9 @@ impl Outcome {
             let first = &account.causes[index];
             first.decided * 2 >= first.time
         };
-        if facts.has_just_begun || facts.is_cut_early && !account.most().is_some_and(is_decided) {
+        let is_setup = |index: usize| CAUSES[index].states == [State::Opening];
+        let is_open = |index: usize| !is_decided(index) || facts.has_just_begun && is_setup(index);
+        if (facts.is_cut_early || facts.has_just_begun) && account.most().is_none_or(is_open) {
             return Self::Growing;
         }
         let is_short = packets < MIN_DATA_PACKETS;

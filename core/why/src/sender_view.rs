@@ -361,9 +361,9 @@ pub(crate) struct SenderView {
     idle: Duration,
     /// Whether the peer has sent data since this side did.
     is_asked: bool,
-    /// Whether they had done so since the data before.
+    /// Whether the last acknowledgment came with data.
     is_answer: bool,
-    /// Pauses with data in flight in which the peer's data came.
+    /// Pauses with data in flight of which the last acknowledgment came with data.
     pub answering_starts: u64,
     /// The IPv4 identifications of the sender's packets.
     pub idents: identification::Identifications,
@@ -642,6 +642,7 @@ impl SenderView {
             self.una,
             self.nxt
         );
+        self.is_answer = known.asks;
         if known.asks {
             self.round.idle_peer += core::mem::take(&mut self.idle);
             self.is_asked = true;

@@ -10,7 +10,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::CapturePoint;
 use crate::account::{Account, Attributed, Scored, Span};
-use crate::calibration::{confidence, leading};
+use crate::calibration::{as_found, confidence, leading};
 use crate::capture_pair::CapturePair;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::chain;
@@ -231,7 +231,7 @@ impl Diagnosis {
     }
 
     /// The cause that a host or its application can remove, if the larger one is a saturated path,
-    /// or pauses after which the window began small again, and this one is certain and took a fair
+    /// or the client's pauses after which the window began small again, and this one is certain and took a fair
     /// part of the time. From counters, which often leave
     /// the larger one unsure, a pause leads as well.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
@@ -302,7 +302,7 @@ fn verdicts(m: &Measures<'_>, account: &Account, next: Option<NextLimit>) -> Vec
                 confidence: if attributed.time.is_zero() {
                     probability
                 } else {
-                    confidence(m, attributed)
+                    as_found(confidence(m, attributed))
                 },
                 probability,
                 is_note: attributed.note.is_some(),

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead as TokioRead, AsyncWrite as TokioWrite, ReadBuf};
 use crate::TcpStream;
 use crate::split::{OwnedReadHalf, OwnedWriteHalf};
 
-macro_rules! read {
+macro_rules! impl_read {
     ($kind:ty) => {
         impl AsyncRead for $kind {
             fn poll_read(
@@ -26,7 +26,7 @@ macro_rules! read {
     };
 }
 
-macro_rules! write {
+macro_rules! impl_write {
     ($kind:ty) => {
         impl AsyncWrite for $kind {
             fn poll_write(
@@ -56,7 +56,7 @@ macro_rules! write {
     };
 }
 
-read!(TcpStream);
-write!(TcpStream);
-read!(OwnedReadHalf);
-write!(OwnedWriteHalf);
+impl_read!(TcpStream);
+impl_write!(TcpStream);
+impl_read!(OwnedReadHalf);
+impl_write!(OwnedWriteHalf);

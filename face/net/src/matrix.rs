@@ -151,7 +151,11 @@ pub(crate) fn run_told(
 ) -> Result<Report, RunError> {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("main").to_owned();
-    let capture = begin_capture(net, &name, "");
+    let capture = if net.is_capturing() {
+        None
+    } else {
+        begin_capture(net, &name, "")
+    };
     let ran = catch_unwind(AssertUnwindSafe(run));
     let has_failed = !matches!(ran, Ok(Ok(_)));
     let written = end_capture(net, capture, has_failed);
@@ -181,11 +185,13 @@ fn describe(title: &str, test: &str, cell: &str, net: &Net, capture: Option<Stri
     } else {
         format!(" {CELL_VARIABLE}='{cell}'")
     };
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        text,
-        "repeat: {SEED_VARIABLE}={seed}{select} cargo test {test} -- --exact"
-    );
+    // Writing to a string cannot fail. A thread of that name is a program's, not a test's.
+    if test != "main" {
+        let _ = writeln!(
+            text,
+            "repeat: {SEED_VARIABLE}={seed}{select} cargo test {test} -- --exact"
+        );
+    }
     let _ = match capture {
         Some(capture) => writeln!(text, "capture: {capture}"),
         None => writeln!(text, "a capture: {PCAP_VARIABLE}=DIRECTORY before that"),
@@ -207,8 +213,12 @@ fn begin_capture(net: &Net, test: &str, cell: &str) -> Option<PathBuf> {
         text.chars().map(keep).collect::<String>()
     };
     let seed = net.seed();
-    let name = format!("{}-{}-{seed}.pcapng", plain(test), plain(cell));
-    let path = Path::new(&directory).join(name);
+    let name = format!("{}-{}-{seed}", plain(test), plain(cell));
+    let path = |name: &str| Path::new(&directory).join(format!("{name}.pcapng"));
+    // A test may run several networks.
+    let mut names = (2..).map(|number| path(&format!("{name}-{number}")));
+    let first = Some(path(&name)).filter(|path| !path.exists());
+    let path = first.or_else(|| names.find(|path| !path.exists()))?;
     net.capture_to(&path, &format!("{test} {cell} seed {seed}"));
     Some(path)
 }

@@ -343,7 +343,14 @@ impl Net {
     /// seconds ahead of the network's clock now (behind it if negative), and `drift_ppm` parts of a
     /// million faster from now on. Timers do not follow it. The name is checked as that of
     /// [`Net::configure`].
+    ///
+    /// # Panics
+    /// If one is not a finite number.
     pub fn set_clock(&self, host: &str, ahead_seconds: f64, drift_ppm: f64) {
+        assert!(
+            ahead_seconds.is_finite() && drift_ppm.is_finite(),
+            "the clock of `{host}`: {ahead_seconds} s ahead, {drift_ppm} ppm"
+        );
         self.shared.with(|world| {
             let (now, node) = (world.now, world.add_host(host));
             if let Some(host) = world.host_mut(node) {
@@ -613,6 +620,10 @@ impl Net {
     /// What has happened so far.
     pub fn report(&self) -> Report {
         self.shared.with(|world| Report::of(world))
+    }
+
+    pub(crate) fn is_capturing(&self) -> bool {
+        self.shared.with(|world| world.observers.is_capturing())
     }
 
     /// Writes a capture of all hosts to a file, an interface for each, until

@@ -75,6 +75,10 @@ impl Observers {
         self.names.push(name.to_owned());
     }
 
+    pub(crate) fn is_capturing(&self) -> bool {
+        self.capture.is_some()
+    }
+
     /// Begins a capture.
     pub(crate) fn capture(&mut self, path: &Path, comment: &str) -> Result<(), String> {
         let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());

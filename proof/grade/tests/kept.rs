@@ -32,7 +32,7 @@ fn observed() -> &'static [(CaseDir, Vec<Observed>)] {
 /// share reached, minus one case. The goals are higher: 0.95, 0.9, 0.9, 0.95.
 const MIN_RIGHT: [f64; 4] = [0.85, 0.81, 0.85, 0.87];
 
-/// Minimum precision of answers with a confidence of at least 0.85; the goal is 0.97.
+/// Minimum precision of answers with a confidence of at least 0.825; the goal is 0.97.
 const MIN_PRECISION: f64 = 0.94;
 
 #[test]
@@ -46,7 +46,7 @@ fn causes_of_kernels_connections_are_found_at_every_place() {
         for one in asked.filter(|capture| capture.place == place) {
             matrix.add(one);
         }
-        let (_, precision) = matrix.precision(0.85);
+        let (_, precision) = matrix.precision(0.825);
         assert!(matrix.right() >= MIN_RIGHT[place], "{matrix}");
         assert!(precision >= MIN_PRECISION, "{matrix}");
     }

@@ -92,7 +92,7 @@ fn early_drops_are_seldom_sure_to_be_something_else() {
             let is_first = seen.ranked.first() == Some(&"aqm-drops");
             all += 1;
             first += usize::from(is_first || is_sack);
-            if seen.confidence >= 0.85 && !seen.is_right() && !is_sack {
+            if seen.confidence >= 0.825 && !seen.is_right() && !is_sack {
                 wrong.push(seen);
             }
         }

@@ -46,7 +46,7 @@ use crate::scoreboard::Revealed;
 /// Parameters of a path, saved for later connections over it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SavedPath {
-    /// Congestion window, `saved_cwnd`.
+    /// Congestion window, `saved_cwnd`; half of it in slow start, where it may be an overshoot.
     pub cwnd: Bytes,
     /// Minimum RTT, `saved_rtt`.
     pub min_rtt: Duration,

@@ -1,7 +1,7 @@
 //! Connections by number and by four-tuple.
 //!
 //! A number is the index of a connection in a driver's list, reused after [`Table::remove`]. A
-//! name is a four-tuple, found through a hash table under a key of this host (SipHash), so no
+//! four-tuple is found through a hash table under a key of this host (SipHash), so no
 //! choice of addresses makes it slow. Nothing iterates over the hash table, so its order has no
 //! effect and runs are repeatable.
 
@@ -66,7 +66,7 @@ impl Table {
         self.latest
     }
 
-    /// Name of a connection; `None` if none has that number.
+    /// Four-tuple of a connection; `None` if none has that number.
     #[inline]
     pub fn four_tuple(&self, number: u32) -> Option<&FourTuple> {
         self.tuples.get(number as usize)?.as_ref()

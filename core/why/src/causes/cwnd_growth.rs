@@ -92,14 +92,14 @@ fn explain_restarts(m: &Measures<'_>, attributed: &Attributed, restarts: &Restar
             Some(format!("flight {flight} to {largest} again")),
         ),
         finding: format!(
-            "After each of {pauses} the congestion window began at {flight} again, although \
-             {largest} had been in flight: its growth took {} at an RTT of {}.",
+            "After each of {pauses} at most {flight} were in flight, less than half of what was before, \
+             and up to {largest} later: the window grew again, for {} at an RTT of {}.",
             time(attributed.time),
             time(m.base),
         ),
         evidence: vec![Evidence::of_round(m, attributed.round, text)],
-        fix: "keep the window over pauses, Linux: net.ipv4.tcp_slow_start_after_idle=0; or send \
-              without pauses of a retransmission timeout"
+        fix: "keep the window over pauses, if the sender is Linux: \
+              net.ipv4.tcp_slow_start_after_idle=0; or send without pauses of a retransmission timeout"
             .into(),
     }
 }

@@ -8,7 +8,7 @@ const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cau
     Cause {
         capture_points: "sender, receiver, mid-path",
         confidence: "High where both directions were captured.",
-        leads_from: Some(0.45),
+        leads_from: Some(0.66),
         is_dialog: true,
         states: &[State::Idle, State::Full, State::Slack],
         requires: &[BOTH_DIRECTIONS, EXCHANGES],
@@ -44,6 +44,7 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     fix: "Look at what the server does for a request; answer from a cache; send several requests at \
           a time.",
     references: &["RFC 9112 section 9.3.2"],
+    leads_from: Some(0.45),
     is_pause: true,
     shows_in_few_packets: true,
     requires: &[BOTH_DIRECTIONS, EXCHANGES, SERVER_THOUGHT],
@@ -95,8 +96,8 @@ fn explain_answers(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             ),
         )],
         fix: format!(
-            "let the application have more than {window} unanswered: a larger window or more \
-             requests at a time (sftp -R, scp without sftp, several streams)"
+            "let the application have more than {window} unanswered: a larger window of its own, or \
+             more requests at a time (OpenSSH's sftp: -R)"
         ),
     }
 }

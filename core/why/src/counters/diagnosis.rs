@@ -18,6 +18,7 @@ use super::features::{Features, Measures};
 use super::score::{Basis, confidence, is_shown, probabilities};
 use super::slice::{Slice, WAITS, Wait};
 use crate::account::{DECIDED, MIN_PROBABILITY, Span, most};
+use crate::calibration::as_found;
 use crate::capture_point::CapturePoint;
 use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
@@ -378,7 +379,7 @@ impl CounterAccount {
             evidence: evidence.map(Evidence::figure).collect(),
             finding: explanation.finding,
             fix: explanation.fix,
-            confidence: confidence(probability, basis),
+            confidence: as_found(confidence(probability, basis)),
             probability,
             is_note: false,
             time: attributed.time,

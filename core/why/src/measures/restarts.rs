@@ -36,19 +36,20 @@ impl Restarts {
             |round: &Round| round.count == 1 && round.spent_in(State::Idle) >= base + MIN_TIMEOUT;
         let begins = (0..rounds.len()).filter(|index| is_begin(&rounds[*index]));
         let ends = begins.clone().skip(1).chain([rounds.len()]);
-        let mut before = 0;
-        let mut seen = 0;
+        let mut last = 0;
         for (begin, end) in begins.zip(ends) {
-            let flights = rounds[seen..begin].iter().map(|round| round.flight);
-            before = flights.fold(before, u64::max);
-            seen = begin;
+            // A loss makes the window smaller, too.
+            let is_clean = rounds[last..end].iter().all(|round| round.again == 0);
+            let flights = rounds[last..begin].iter().map(|round| round.flight);
+            let before = flights.max().filter(|_| is_clean).unwrap_or_default();
+            last = begin;
             all.add(rounds, begin, end, before, mss);
         }
         all
     }
 
     /// Adds the rounds after a pause, if the window grows in them. `before` is the largest flight
-    /// until then.
+    /// of the burst before.
     fn add(&mut self, rounds: &[Round], begin: usize, end: usize, before: u64, mss: u64) {
         let first = rounds[begin].flight;
         let is_small = first >= mss && first * 2 <= before;

@@ -277,7 +277,7 @@ impl SenderView {
         if self.nxt == self.una {
             self.round.idle_free += core::mem::take(&mut self.idle);
         }
-        self.is_answer = core::mem::take(&mut self.is_asked);
+        self.is_asked = false;
         let is_first = self.round.segments == 0 && end > self.nxt || start > self.nxt;
         if is_first && self.flight() == 0 {
             self.round_end = end;

@@ -5,6 +5,9 @@ use super::failed::FailedConnection;
 /// Minimum share of segments with a bad checksum that limits a transfer as loss does.
 const MIN_CORRUPTED: f64 = 1.0 / 300.0;
 
+/// Minimum overflows of listen queues for each connection that others opened.
+const MIN_OVERFLOWS: f64 = 1e-3;
+
 /// Whether a text is of `nstat` or `netstat -s`.
 pub(super) fn is_of_host(text: &str) -> bool {
     let is_of_nstat = |line: &&str| line.starts_with("Tcp") && number(line).is_some();
@@ -34,21 +37,14 @@ struct Counts {
     arrived: Option<f64>,
     corrupted: Option<f64>,
     overflows: Option<f64>,
+    /// Connections that others opened to it.
+    opened: Option<f64>,
     /// Recoveries of connections without SACK, and with it.
     reno_recoveries: Option<f64>,
     sack_recoveries: Option<f64>,
 }
 
 const PROOFS: [Proof; 3] = [
-    Proof {
-        holds: |counts| counts.overflows > Some(0.0),
-        outcome: "connection-setup",
-        sentence: "The accept queue of a listening socket was full: this host dropped SYNs, and their \
-                   clients waited for seconds until they sent them anew.",
-        fix: "let the server accept sooner; a larger backlog in its listen() and \
-              sysctl net.core.somaxconn bridge bursts",
-        line: |counts| format!("{} times", counts.overflows.unwrap_or_default()),
-    },
     Proof {
         holds: |counts| {
             let corrupted = counts.corrupted.unwrap_or_default();
@@ -68,8 +64,26 @@ const PROOFS: [Proof; 3] = [
     },
     Proof {
         holds: |counts| {
+            let overflows = counts.overflows.unwrap_or_default();
+            let opened = counts.opened.unwrap_or_default();
+            overflows > 0.0 && overflows >= MIN_OVERFLOWS * opened
+        },
+        outcome: "connection-setup",
+        sentence: "The accept queue of a listening socket was full: this host dropped SYNs, or the last \
+                   ACKs of handshakes, which their clients repeat after a second and more.",
+        fix: "let the server accept sooner; a larger backlog in its listen() and \
+              sysctl net.core.somaxconn bridge bursts",
+        line: |counts| {
+            let overflows = counts.overflows.unwrap_or_default();
+            format!("overflows of a listen queue: {overflows}")
+        },
+    },
+    Proof {
+        holds: |counts| {
             let with_sack = counts.sack_recoveries.unwrap_or_default();
-            counts.reno_recoveries.unwrap_or_default() >= 3.0 && with_sack == 0.0
+            // nstat leaves zeros out; a part of its lines may lack more.
+            let is_whole = counts.arrived.is_some();
+            is_whole && counts.reno_recoveries.unwrap_or_default() >= 3.0 && with_sack == 0.0
         },
         outcome: "no-sack",
         sentence: "Losses were recovered without SACK: one segment each RTT, or by timeouts.",
@@ -110,11 +124,15 @@ impl Counts {
                 Some("TcpInCsumErrors") => (&mut counts.corrupted, number(words)),
                 Some("InCsumErrors:") if is_of_tcp => (&mut counts.corrupted, number(words)),
                 Some("TcpInSegs") => (&mut counts.arrived, number(words)),
+                Some("TcpPassiveOpens") => (&mut counts.opened, number(words)),
                 Some("TcpExtListenOverflows") => (&mut counts.overflows, number(words)),
                 Some("TcpExtTCPRenoRecovery") => (&mut counts.reno_recoveries, number(words)),
                 Some("TcpExtTCPSackRecovery") => (&mut counts.sack_recoveries, number(words)),
                 _ if is_of_tcp && words.ends_with("segments received") => {
                     (&mut counts.arrived, first())
+                }
+                _ if words.ends_with("passive connection openings") => {
+                    (&mut counts.opened, first())
                 }
                 _ if words.ends_with("listen queue of a socket overflowed") => {
                     (&mut counts.overflows, first())
@@ -157,7 +175,9 @@ mod tests {
         assert_eq!(outcome(&nstat.replace("1  0.0", "0  0.0")), None);
         let netstat = "TcpExt:\n    3 times the listen queue of a socket overflowed\n";
         assert_eq!(outcome(netstat), Some("connection-setup"));
-        let reno = "TcpExtTCPRenoRecovery  7  0.0\n";
+        let rare = format!("{nstat}TcpPassiveOpens  5000000  0.0\n");
+        assert_eq!(outcome(&rare), None);
+        let reno = "TcpInSegs  38  0.0\nTcpExtTCPRenoRecovery  7  0.0\n";
         assert_eq!(outcome(reno), Some("no-sack"));
         assert_eq!(
             outcome(&format!("{reno}TcpExtTCPSackRecovery  2  0.0\n")),

@@ -105,7 +105,7 @@ fn graded_tests(all: &[StoredRun]) -> String {
             let first = diagnosis.as_ref().and_then(|diagnosis| diagnosis.primary());
             let said = first.map_or("nothing", |first| first.cause.id);
             let is_right = said == cause || acceptable.contains(&said);
-            let is_sure = first.is_some_and(|first| first.confidence >= 0.85);
+            let is_sure = first.is_some_and(|first| first.confidence >= 0.825);
             right += usize::from(is_right);
             sure += usize::from(is_sure);
             sure_right += usize::from(is_sure && is_right);

@@ -187,7 +187,7 @@ pub fn report(all: &[(Case, Verdict)]) -> String {
         ));
     }
     let right = binding.iter().filter(|(_, one)| one.is_right).count();
-    let sure = || binding.iter().filter(|(_, one)| one.confidence >= 0.85);
+    let sure = || binding.iter().filter(|(_, one)| one.confidence >= 0.825);
     let sure_right = sure().filter(|(_, one)| one.is_right).count();
     text.push_str(&format!(
         "all: {right} of {}; with 0.85 and more {sure_right} of {}\n",
