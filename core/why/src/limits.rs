@@ -57,6 +57,12 @@ const MIN_LOSSES: u64 = 4;
 /// Share of the loss events behind a long queue above which losses are those of the queue.
 const OVERFLOWS: f64 = 0.5;
 
+/// Share of the rounds whose largest ACK shows what a receiver waits for.
+const MOST_ROUNDS: f64 = 0.7;
+
+/// Round trips of slow growth after which slow start has ended.
+const SLOW_ROUNDS: usize = 3;
+
 /// Quantities of a connection that its limits follow from; `None` and zero if unknown.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Quantities {
@@ -74,6 +80,12 @@ pub struct Quantities {
     pub flight: Bytes,
     /// Mean of the bytes that an ACK acknowledges.
     pub ack: Bytes,
+    /// Full segments that the receiver waits for before an ACK, if it is the same number throughout.
+    pub ack_every: Option<u64>,
+    /// Flight of the first round trip.
+    pub initial_flight: Bytes,
+    /// Flight with which slow start ended before the first loss: the window grew slowly from then on.
+    pub slow_start_end: Option<Bytes>,
     /// Retransmitted segments that were not proven spurious.
     pub lost: u64,
     /// Of these, those of bursts that random loss does not explain.
@@ -86,6 +98,8 @@ pub struct Quantities {
     pub queue: Duration,
     /// Median of the flight after a loss event, over that before it.
     pub decrease: Option<f64>,
+    /// Whether a handshake that was seen permits no selective acknowledgments.
+    pub lacks_sack: bool,
     /// Congestion control of the sender, by the kernel's name.
     pub control: Option<String>,
 }
@@ -148,15 +162,45 @@ impl Quantities {
             window_grows: window_rate(m).is_none(),
             flight: Bytes::new(m.sending.flight_max),
             ack: Bytes::new(sum(|round| round.acked) / sum(|round| round.acks).max(1)),
+            ack_every: ack_every(m),
+            initial_flight: Bytes::new(m.rounds.first().map_or(0, |round| round.flight)),
+            slow_start_end: slow_start_end(m).map(Bytes::new),
             lost: lost.sum(),
             flooded: flooded(m),
             loss_events: m.sender_view.episodes.count,
             overflows: m.pattern.queued,
             queue: m.queue_max,
             decrease: decrease(m),
+            lacks_sack: m.lacks_sack(),
             control: None,
         }
     }
+}
+
+/// Segments for each ACK, if the largest ACK of most rounds has that number.
+fn ack_every(m: &Measures<'_>) -> Option<u64> {
+    let segments = |round: &Round| round.acked_per_ack_max.div_ceil(m.mss().max(1));
+    let rounds = || m.rounds.iter().filter(|round| round.again == 0);
+    let most = rounds().map(|round| segments(round) as f64).collect();
+    let usual = quartile(most, 2).filter(|usual| *usual >= 1.0)? as u64;
+    let count = rounds().filter(|round| segments(round) == usual).count();
+    (ratio(count as f64, rounds().count() as f64) >= MOST_ROUNDS).then_some(usual)
+}
+
+/// Flight after which the window grows by less than half of slow start's growth, with delayed ACKs,
+/// for three round trips.
+fn slow_start_end(m: &Measures<'_>) -> Option<u64> {
+    let lost = m.sender_view.episodes.list.first();
+    let rounds = m.rounds.iter().take_while(|round| {
+        round.count == 1 && lost.is_none_or(|episode| round.start < episode.at)
+    });
+    let flights: Vec<u64> = rounds.map(|round| round.flight).collect();
+    let is_slow = |flights: &&[u64]| {
+        let is_step = |pair: &[u64]| pair[1] >= pair[0] && pair[1] * 4 < pair[0] * 5;
+        flights.windows(2).all(is_step) && flights[SLOW_ROUNDS] > flights[0]
+    };
+    let slow = flights.windows(SLOW_ROUNDS + 1).find(is_slow)?;
+    Some(slow[0])
 }
 
 /// Segments that were lost in bursts that random loss does not explain, as at the end of slow start.

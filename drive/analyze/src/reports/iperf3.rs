@@ -22,12 +22,22 @@ pub(super) enum Document {
 }
 
 pub(super) fn document(text: &str) -> Option<Document> {
+    let value_of = |text: &str| {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        values.next()
+    };
+    let is_whole = |value: &Value| value.get("intervals").is_some();
+    let first = text.find('{')?;
+    if let Some(Ok(value)) =
+        value_of(&text[first..]).filter(|read| read.as_ref().is_ok_and(is_whole))
+    {
+        return Some(Document::Whole(value));
+    }
     // Other text with braces may come first.
     let start = text.find("\"start\"").unwrap_or(text.len());
-    let text = &text[text[..start].rfind('{').or(text.find('{'))?..];
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let error = match values.next()? {
-        Ok(value) if value.get("intervals").is_some() => return Some(Document::Whole(value)),
+    let text = &text[text[..start].rfind('{').unwrap_or(first)..];
+    let error = match value_of(text)? {
+        Ok(value) if is_whole(&value) => return Some(Document::Whole(value)),
         Ok(_) => None,
         Err(error) => match begin(text) {
             Some(value) => return Some(Document::Begin(value, error)),

@@ -286,6 +286,19 @@ fn iperf3(bps: f64, window: u64, rtt_us: u64, stream: bool) -> String {
 }
 
 #[test]
+fn json_of_a_test_is_read_whatever_the_order_of_its_keys() {
+    let whole = iperf3(60e6, 3 << 20, 80_000, false);
+    let sorted = whole.replacen('{', r#"{"cpu":[{"start":0.0}],"#, 1);
+    let goodput = |text: &str| {
+        let report = report(text).expect("a report");
+        report.connections[0].diagnosis.throughput
+    };
+    for text in [sorted, format!("run {{1}}\n{whole}")] {
+        assert_eq!(goodput(&text), goodput(&whole));
+    }
+}
+
+#[test]
 fn a_rate_at_a_window_over_rtt_is_told_with_the_window_and_whose_default_it_is() {
     let window: u64 = 3 << 20;
     let bps = window as f64 * 8.0 / 0.08;

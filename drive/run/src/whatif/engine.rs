@@ -10,7 +10,7 @@ use super::model::Model;
 use crate::scenario;
 
 /// Maximum packets of a run: longer transfers are simulated in part.
-const MAX_PACKETS: f64 = 60_000.0;
+pub const MAX_PACKETS: f64 = 60_000.0;
 
 /// Minimum simulated time, in RTTs.
 const MIN_ROUNDS: f64 = 60.0;
@@ -108,11 +108,18 @@ pub fn plan(model: &Model, draw: &Draw) -> String {
     } else {
         model.window.mid.min(AMPLE)
     };
-    put("[receiver]", &host(window, None));
+    let mut receiver = host(window, None);
+    if let Some(every) = model.ack_every.filter(|_| model.is_stretching()) {
+        receiver.push(("ack_every", every.to_string()));
+    }
+    put("[receiver]", &receiver);
     let mut flow = vec![
         ("congestion_control", draw.control.clone()),
         ("count", model.flows.to_string()),
     ];
+    if let Some(segments) = model.ssthresh {
+        flow.push(("initial_ssthresh", segments.to_string()));
+    }
     flow.push(if draw.ends_by_bytes {
         (
             "bytes",

@@ -14,7 +14,7 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use super::change::Change;
 use super::levers::advice;
-use super::model::{Estimate, LimitedRate, Model};
+use super::model::{Estimate, LimitedRate, Model, UNKNOWN};
 use super::predict::{Certainty, Prediction};
 use super::transfer::Transfer;
 
@@ -287,8 +287,9 @@ impl Evidence<'_> {
                 .within_burst
                 .map(|bps| Estimate::about(bps, BURST_ERROR));
             model.path = at_least_goodput(behind.unwrap_or(passed), model.goodput);
-            // It dropped and delayed the packets, and the path did not.
+            // It dropped, delayed and spaced the packets: neither the path nor a program did.
             model.host = None;
+            model.doubted.clear();
         }
     }
 
@@ -297,7 +298,7 @@ impl Evidence<'_> {
     fn elsewhere(&self, model: &Model, here: &[Fix]) -> Option<Fix> {
         // Buffers that a program has requested limit it if nothing else is known to.
         let cause = match model.first {
-            "unknown" if self.transfer.sets_buffers == Some(true) => model.first_limit()?,
+            UNKNOWN if self.transfer.sets_buffers == Some(true) => model.first_limit()?,
             cause => cause,
         };
         let direction = self.host.map(|(_, direction)| direction);

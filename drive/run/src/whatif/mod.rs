@@ -15,11 +15,13 @@
 //! | `transfer.rs` | a connection of a capture or of a report, with its diagnosis |
 //! | `change.rs` | changes `KEY=VALUE`: keys of a plan, and sysctls |
 //! | `model.rs` | the limits of a transfer, and what a change does to them |
+//! | `buffers.rs` | what of a window or a buffer is in flight |
 //! | `engine.rs` | the same model as a plan, simulated |
 //! | `predict.rs` | a goodput, its interval and the reason for its width |
 //! | `fix.rs` | the changes of a host that would help, by its settings and a transfer |
 //! | `levers.rs` | settings that a user can change, and the advice of `why` as changes |
 
+mod buffers;
 pub mod change;
 pub mod engine;
 pub mod fix;

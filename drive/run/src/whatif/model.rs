@@ -6,16 +6,13 @@
 //! path             payload rate of the bottleneck
 //! losses           C MSS / (RTT sqrt(p))   Reno; CUBIC's curve where it is above; none for BBR
 //! ```
-//!
-//! Linux grants twice the buffer that a program requests, and `tcp_rmem` and `tcp_wmem` bound what
-//! it grants. A packet takes more memory of a receive buffer than its bytes, so that five eighths become
-//! window with packets of 1500 bytes, and less with smaller ones. A full send buffer blocks its program
-//! until a third is free, and is filled by whole super-segments: its mean flight is between two thirds
-//! and more than all of it.
 
 use gigatcp_analyze::{Diagnosis, loss_window};
 use gigatcp_units::{Duration, Probability};
 
+use super::buffers::{
+    FLIGHT_ERROR, UNSCALED, WINDOW_ERROR, burst_of_flight, flight_of_buffer, granted, scaled,
+};
 use super::change::{Buffer, Change, Queue};
 
 /// A value and the interval that the evidence leaves.
@@ -94,20 +91,6 @@ pub struct LimitedRate {
 const FRAME: f64 = 38.0;
 /// Bytes that a queueing discipline counts beyond the packet: an Ethernet header.
 const HEADER_OF_LINK: f64 = 14.0;
-/// Memory that the drivers of veth and TUN use for a packet of Ethernet or a smaller one, and the share of
-/// the memory of larger packets that is payload. What becomes window of a buffer is its payload, less a
-/// segment; the relative error is that over drivers.
-const PACKET_MEMORY: f64 = 2304.0;
-const PAYLOAD_OF_MEMORY: f64 = 0.628;
-const WINDOW_ERROR: f64 = 0.12;
-/// Share of the memory of a send buffer that is payload, its bookkeeping and idle time left out, and its
-/// relative error.
-const PAYLOAD_OF_BUFFER: f64 = 0.93;
-const FLIGHT_ERROR: f64 = 0.12;
-/// Part of a send buffer that must be free before a blocked write goes on.
-const FREED: f64 = 1.0 / 3.0;
-/// Largest super-segment, which is queued as a whole, in bytes.
-const SUPER_SEGMENT: f64 = 64e3;
 /// Relative error of a window that was advertised.
 const SHOWN_ERROR: f64 = 0.02;
 /// Relative error of a bottleneck rate that a queue or dispersion shows.
@@ -120,8 +103,8 @@ const CLEAR: f64 = 1.5;
 const CLEAR_OF_WINDOW: f64 = 2.0;
 /// Packets of a flight from which their distances are those of the path.
 const TRAIN: u64 = 10;
-/// Largest window without window scaling.
-const UNSCALED: f64 = 65_535.0;
+/// Initial window of Linux in segments.
+const INITIAL_WINDOW: u64 = 10;
 /// Largest receive buffer of Linux by default.
 const USUAL_BUFFER: f64 = 6_291_456.0;
 /// A sender without selective acknowledgments, as a key of a plan.
@@ -151,6 +134,12 @@ const SEND_BUFFER: &str = "send-buffer-limited";
 
 /// The cause of an application that pauses.
 const PAUSES: &str = "application-limited";
+
+/// The cause of a window that grows from the first round trip on.
+pub(crate) const GROWTH: &str = "cwnd-growth-limited";
+
+/// Of most of the time the evidence does not show what limited.
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// The cause of a receiver that waits for more segments before its ACK.
 pub(crate) const STALLS: &str = "delayed-ack-stall";
@@ -216,6 +205,10 @@ pub struct Model {
     pub loss_events: f64,
     /// Mean of the bytes that an ACK acknowledges.
     pub ack: f64,
+    /// Segments that the receiver waits for before an ACK, if their number is constant.
+    pub ack_every: Option<f64>,
+    /// Window in segments with which slow start ends, if it did before a loss.
+    pub ssthresh: Option<f64>,
     /// Payload of a full segment.
     pub mss: f64,
     /// Bytes of its headers.
@@ -293,7 +286,9 @@ fn doubted(diagnosis: &Diagnosis) -> Vec<&'static str> {
     ids.sort_unstable();
     ids.dedup();
     let is_doubted = diagnosis.is_unsure() && first.as_ref().is_some_and(is_meant);
-    ids.retain(|_| is_doubted);
+    // A program that waits for room in a full buffer looks like one that pauses.
+    let has_both = first == Some(PAUSES) && share(diagnosis, &[SEND_BUFFER]) >= DOUBTED;
+    ids.retain(|id| is_doubted || (has_both && [PAUSES, SEND_BUFFER].contains(id)));
     // A receiver waits for more segments than the sender's buffer allows.
     if first == Some(STALLS) {
         ids.extend([STALLS, SEND_BUFFER]);
@@ -425,9 +420,8 @@ impl Model {
         let q = &diagnosis.quantities;
         let mss = (q.mss.as_u64() as f64).max(88.0);
         let first = diagnosis
-            .verdicts
-            .first()
-            .map_or("unknown", |verdict| verdict.cause.id);
+            .primary()
+            .map_or(UNKNOWN, |verdict| verdict.cause.id);
         let is_buffer = share(diagnosis, &[SEND_BUFFER]) >= HELD;
         // A full send buffer stops the application as well.
         let is_host = |id: &str| HOST.contains(&id) && !(is_buffer && id == "application-limited");
@@ -437,10 +431,10 @@ impl Model {
             .find(|verdict| is_host(verdict.cause.id) && verdict.share >= HELD)
             .map(|verdict| (verdict.cause.id, Estimate::about(goodput, RATE_ERROR)));
         let (window, flight) = (window(diagnosis), flight(diagnosis, is_buffer));
-        let is_held = is_buffer || share(diagnosis, WINDOW) >= HELD;
+        let is_held = is_buffer || share(diagnosis, WINDOW) >= HELD || first == GROWTH;
         let path = path(diagnosis, host.is_some(), is_held, goodput);
         let losses = Losses::of(diagnosis, &path);
-        Ok(Self {
+        let mut model = Self {
             goodput,
             elapsed: diagnosis.duration.as_secs_f64(),
             bytes: diagnosis.delivered.as_u64() as f64,
@@ -450,6 +444,11 @@ impl Model {
             share: share_of_first(diagnosis, first),
             loss_events: q.loss_events as f64,
             ack: (q.ack.as_u64() as f64).max(mss),
+            ack_every: q.ack_every.map(|every| every as f64),
+            ssthresh: q
+                .slow_start_end
+                .filter(|_| first == GROWTH)
+                .map(|bytes| (bytes.as_u64() as f64 / mss).round()),
             mss,
             headers: q.headers as f64,
             behind_policer: losses.is_policed.then(|| behind_policer(diagnosis)),
@@ -465,13 +464,24 @@ impl Model {
             is_queue_known: losses.is_queue_known,
             controls: controls(diagnosis),
             flows: 1,
-            initial_window: None,
+            initial_window: (first == GROWTH)
+                .then(|| initial_window(diagnosis))
+                .flatten(),
             is_scaled: first != "no-window-scaling",
             settings: Vec::new(),
-            others: Vec::new(),
+            others: q
+                .lacks_sack
+                .then(|| WITHOUT_SACK.to_owned())
+                .into_iter()
+                .collect(),
             first,
             doubted: doubted(diagnosis),
-        })
+        };
+        // A receiver that waited as long for its ACKs would have received less.
+        if model.usable_window().high * 8.0 < goodput * base {
+            model.ack_every = None;
+        }
+        Ok(model)
     }
 
     /// The limits, the lowest first.
@@ -492,7 +502,7 @@ impl Model {
                 } else {
                     "no-window-scaling"
                 },
-                bps: of_bytes(&self.window),
+                bps: of_bytes(&self.usable_window()),
                 evidence: format!("a window of {} per RTT of {rtt}", bytes(&self.window)),
             },
             LimitedRate {
@@ -592,7 +602,7 @@ impl Model {
 
     /// What limited the transfer, if no limit of the list is its law.
     pub fn unknown_cause(&self) -> Option<&'static str> {
-        let is_growth = self.first == "cwnd-growth-limited" && self.elapsed < SHORT;
+        let is_growth = self.first == GROWTH && (self.elapsed < SHORT || self.loss_events == 0.0);
         let is_known = LAWS.contains(&self.first) || HOST.contains(&self.first) || is_growth;
         (!is_known).then_some(self.first)
     }
@@ -718,11 +728,6 @@ impl Model {
             .is_some_and(|(cause, _)| PER_PACKET.contains(&cause))
     }
 
-    /// Share of a receive buffer that full segments fill.
-    fn payload_of_memory(&self) -> f64 {
-        (self.mss / PACKET_MEMORY).min(PAYLOAD_OF_MEMORY)
-    }
-
     fn change(&mut self, change: &Change) {
         match change {
             Change::Receive(buffer) => {
@@ -812,36 +817,6 @@ impl Model {
     }
 }
 
-/// Buffer that Linux grants.
-fn granted(buffer: Buffer) -> f64 {
-    match buffer {
-        Buffer::Requested(bytes) => 2.0 * bytes as f64,
-        Buffer::Tuned(bytes) => bytes as f64,
-    }
-}
-
-/// Bytes that a blocked write adds to a full send buffer: what must be free, or a super-segment.
-fn burst_of_buffer(granted: f64) -> f64 {
-    (FREED * granted).max(SUPER_SEGMENT)
-}
-
-/// Mean flight of a full send buffer: it falls to two thirds, and a burst fills it.
-fn flight_of_buffer(granted: f64) -> f64 {
-    PAYLOAD_OF_BUFFER * ((1.0 - FREED) * granted + burst_of_buffer(granted) / 2.0)
-}
-
-/// The burst of the send buffer that has this mean flight.
-fn burst_of_flight(flight: f64) -> f64 {
-    let granted = flight / PAYLOAD_OF_BUFFER / (1.0 - FREED / 2.0);
-    burst_of_buffer(granted)
-}
-
-/// Largest window of a buffer that a program requested: the shift is chosen for half of the buffer.
-fn scaled(granted: f64) -> f64 {
-    let shift = (granted / 2.0 / UNSCALED).log2().ceil().clamp(0.0, 14.0);
-    UNSCALED * shift.exp2()
-}
-
 fn path(diagnosis: &Diagnosis, is_host: bool, is_held: bool, goodput: f64) -> Estimate {
     let carried = diagnosis.capacity.rate().as_bps() as f64;
     let shown = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64);
@@ -864,9 +839,20 @@ fn path(diagnosis: &Diagnosis, is_host: bool, is_held: bool, goodput: f64) -> Es
     }
 }
 
-/// The congestion control: that of the engine for the kernel's name.
+/// Initial window in segments, if the first round trip shows another one than Linux has.
+fn initial_window(diagnosis: &Diagnosis) -> Option<u64> {
+    let q = &diagnosis.quantities;
+    let segments = q.initial_flight.as_u64().div_ceil(q.mss.as_u64().max(1));
+    (1..INITIAL_WINDOW).contains(&segments).then_some(segments)
+}
+
+/// The congestion controls that the evidence leaves: those of the engine for the kernel's names.
 fn controls(diagnosis: &Diagnosis) -> Vec<String> {
-    let name = match diagnosis.quantities.likely_control() {
+    let q = &diagnosis.quantities;
+    if q.slow_start_end.is_some() && q.control.is_none() && q.decrease.is_none() {
+        return ["reno", "cubic-linux"].map(str::to_owned).into();
+    }
+    let name = match q.likely_control() {
         "cubic" => "cubic-linux",
         name => name,
     };

@@ -11,7 +11,7 @@ use gigatcp_units::Duration;
 
 use super::change::Change;
 use super::engine::{self, Draw};
-use super::model::{Estimate, LimitedRate, Model, SHORT, STALLS, STOPPED, WINDOW};
+use super::model::{Estimate, GROWTH, LimitedRate, Model, SHORT, STALLS, STOPPED, UNKNOWN, WINDOW};
 use super::transfer::Transfer;
 
 /// Certainty of a prediction.
@@ -69,6 +69,9 @@ pub struct Prediction {
     pub runs: usize,
 }
 
+/// Reason for the width if no cause is known.
+const NOT_SHOWN: &str = "the evidence does not show what limited the transfer";
+
 /// The cause of a path that drops packets because of their size.
 const BLACK_HOLE: &str = "pmtu-black-hole";
 
@@ -90,6 +93,9 @@ const SPREAD: f64 = 2.0;
 
 /// Largest logarithm of simulated over measured goodput, without the changes, of a choice that fits.
 const FIT: f64 = 0.15;
+
+/// Largest relative difference of runs without and with changes that do not matter.
+const UNCHANGED: f64 = 0.01;
 
 /// Choices that a simulation tries, as deviates of rate, queue and losses from -1 to 1.
 const DEVIATES: [[f64; 3]; 5] = [
@@ -116,10 +122,6 @@ const MOST: f64 = 0.5;
 /// what they do, and that of the pauses of an outage, whose timeouts begin at other times then.
 const ACTIVE_FACTOR: f64 = 2.0;
 const PAUSE_FACTOR: f64 = 1.5;
-
-/// Minimum of what a retransmission timeout of Linux adds to the RTT, in seconds: one more or less decides a
-/// short transfer.
-const TIMEOUT: f64 = 0.2;
 
 /// Largest share of a window that an ACK may leave out, and that it leaves out with Linux at both
 /// ends (measured on 6.18: 0.04 to 0.19 over 20 transfers): GRO makes fewer ACKs the larger bursts are.
@@ -307,7 +309,9 @@ impl Model {
             interval_bps: [bps.low, bps.high],
             gain: goodput_bps / self.goodput,
             limit: lowest.cause,
-            reason: if let Some(cause) = unknown {
+            reason: if unknown == Some(UNKNOWN) {
+                NOT_SHOWN.into()
+            } else if let Some(cause) = unknown {
                 format!("no law says how {cause} depends on these settings")
             } else if is_short {
                 "bursts of the hosts decide what a queue far below the BDP drops".into()
@@ -327,10 +331,19 @@ impl Model {
     ) -> Option<(&'static str, Estimate)> {
         let held = (!is_dynamic(lowest) && self.first_limit() == Some(lowest)).then_some(lowest);
         let policed = unknown.filter(|cause| *cause == "policer");
+        let allowed = (self.allowed_flight().low, after.allowed_flight().low);
         match (self.unknown_cause().or(policed), held) {
             (Some(cause), _) => self.despite_unknown(after).map(|bps| (cause, bps)),
             (None, Some(held)) if self.differs_in_start(after) => {
                 Some((held, self.with_other_start(after)))
+            }
+            // Buffers that the transfer did not fill.
+            (None, _)
+                if self.differs_in_buffers(after)
+                    && (PATH.contains(&self.first) || self.first == "random-loss")
+                    && allowed.1 >= allowed.0 =>
+            {
+                Some((self.first, Estimate::about(self.goodput, self.chance())))
             }
             // The path limited, and the buffers allow what it carried.
             (None, _)
@@ -378,7 +391,10 @@ impl Model {
     /// Goodput after changes that are bounded although no law says how what limited depends on them:
     /// buffers, the initial window, and parallel connections.
     fn despite_unknown(&self, after: &Self) -> Option<Estimate> {
-        if self.differs_in_buffers(after) {
+        // What limited may be the buffer that becomes larger.
+        let is_hidden =
+            self.first == UNKNOWN && after.allowed_flight().low >= self.allowed_flight().low;
+        if self.differs_in_buffers(after) && !is_hidden {
             // Nothing is known of a report without a window and a flight.
             let is_known = self.allowed_flight().low > 0.0;
             return is_known.then(|| self.with_other_buffers(after));
@@ -390,9 +406,14 @@ impl Model {
         if same == *self {
             return (after.flows > self.flows).then(|| self.with_other_flows(after));
         }
-        let keeps_rate = STOPPED.contains(&self.first) && self.has_same_rates(after);
+        let is_stopped = STOPPED.contains(&self.first);
+        let keeps_rate = is_stopped && self.has_same_rates(after);
         if keeps_rate || self.is_alike(after) {
-            return Some(self.with_same_pauses());
+            return Some(self.with_same_pauses(1.0));
+        }
+        let has_timers = matches!(self.first, "outage" | "connection-setup");
+        if has_timers && self.differs_in_packets(after) {
+            return Some(self.with_same_pauses(after.mss / self.mss));
         }
         self.differs_in_start(after)
             .then(|| self.with_other_start(after))
@@ -402,6 +423,15 @@ impl Model {
     fn has_same_rates(&self, after: &Self) -> bool {
         let of = |model: &Self| (model.path, model.base, model.loss, model.mss, model.host);
         of(self) == of(after)
+    }
+
+    /// Whether only the size of packets is another one, and what follows from it.
+    fn differs_in_packets(&self, after: &Self) -> bool {
+        let of = |model: &Self| (model.base, model.loss, model.flows, model.initial_window);
+        self.mss != after.mss
+            && of(self) == of(after)
+            && (&self.controls, &self.others) == (&after.controls, &after.others)
+            && self.send_request == after.send_request
     }
 
     /// Whether only buffers are others.
@@ -438,8 +468,9 @@ impl Model {
     }
 
     /// Goodput with settings that change only the time in which something is sent. The timers of a
-    /// handshake do not depend on them; those of an outage begin at other times.
-    fn with_same_pauses(&self) -> Estimate {
+    /// handshake do not depend on them; those of an outage begin at other times. Nothing is sent faster
+    /// than larger packets carry more bytes.
+    fn with_same_pauses(&self, packet: f64) -> Estimate {
         let pauses = if self.first == "connection-setup" {
             1.0
         } else {
@@ -448,10 +479,11 @@ impl Model {
         let with = |pauses: f64, sending: f64| {
             self.goodput / ((1.0 - self.active) * pauses + self.active * sending)
         };
+        let (slower, faster) = ((1.0 / packet).max(ACTIVE_FACTOR), packet.max(ACTIVE_FACTOR));
         Estimate {
-            low: with(pauses, ACTIVE_FACTOR) / (1.0 + ENGINE_ERROR),
-            mid: self.goodput,
-            high: with(1.0 / pauses, 1.0 / ACTIVE_FACTOR) * (1.0 + ENGINE_ERROR),
+            low: with(pauses, slower) / (1.0 + ENGINE_ERROR),
+            mid: with(1.0, 1.0 / packet.sqrt()),
+            high: with(1.0 / pauses, 1.0 / faster) * (1.0 + ENGINE_ERROR),
         }
     }
 
@@ -459,8 +491,10 @@ impl Model {
     /// deviations of the square-root law.
     fn chance(&self) -> f64 {
         let of_losses = 1.0 / self.loss_events.max(1.0).sqrt();
-        if self.unknown_cause().is_none() || STOPPED.contains(&self.first) {
+        if STOPPED.contains(&self.first) || (self.unknown_cause().is_none() && self.loss == 0.0) {
             ENGINE_ERROR
+        } else if self.unknown_cause().is_none() {
+            ENGINE_ERROR.hypot(of_losses).min(MAX_CHANCE)
         } else if self.loss_events > 0.0 {
             UNKNOWN_ERROR.hypot(of_losses).min(MAX_CHANCE)
         } else {
@@ -527,7 +561,11 @@ impl Model {
             interval_bps: [bps.low, bps.high],
             gain: bps.mid / self.goodput,
             limit: cause,
-            reason: format!("{cause} limits, and these settings bound only what it leaves"),
+            reason: if cause == UNKNOWN {
+                NOT_SHOWN.into()
+            } else {
+                format!("{cause} limits, and these settings bound only what it leaves")
+            },
             runs: 0,
         }
     }
@@ -567,6 +605,7 @@ impl Model {
             && self.first == "path-saturated"
             && is_full(self)
             && is_full(after)
+            && after.segments(after.path.mid) >= FEW
             && (self.base, self.flows) == (after.base, after.flows)
             && self.controls == after.controls
     }
@@ -586,27 +625,36 @@ impl Model {
             let limits = model.limits().into_iter().map(shown);
             limits.fold(Estimate::UNLIMITED, |sum, bps| sum.min(&bps))
         };
-        let (own, then) = (bound(self), bound(after));
+        let own = bound(self);
+        let has_other_buffer = self.flight != after.flight && self.host == after.host;
+        let then = match after.of_few_bursts().filter(|_| has_other_buffer) {
+            Some(bursts) => bound(after).min(&bursts),
+            None => bound(after),
+        };
         let is_same = self.first_limit() == after.first_limit();
         let achieved = if own.mid.is_finite() {
             self.goodput / own.mid
         } else {
             1.0
         };
-        // Another limit is reached after its own slow start.
-        let efficiency = match after.first_limit() {
-            _ if is_same => achieved,
-            _ => after.after_start(then.mid),
+        // Another limit, and another rate of the same one, is reached after its own slow start.
+        let efficiency = if !is_same {
+            after.after_start(then.mid)
+        } else if self.mss == after.mss {
+            achieved * after.after_start(then.mid) / self.after_start(own.mid)
+        } else {
+            achieved
         };
         // What the receiver has not acknowledged yet is missing from a window, at most that of an ACK.
         let of_window = matches!(after.first_limit(), Some(id) if WINDOW.contains(&id));
-        let missing = if of_window && (!is_same || self.mss != after.mss) {
+        let missing = if of_window && !after.is_stretching() && (!is_same || self.mss != after.mss)
+        {
             (after.ack / after.window.mid).min(MAX_MISSING)
         } else {
             0.0
         };
         let mut bps = then.times(efficiency);
-        if is_same && then.mid >= own.mid {
+        if is_same && then.mid >= own.mid && then.low >= own.low {
             bps.low = bps.low.max(self.goodput / (1.0 + FORM_ERROR));
         }
         // Smaller segments fill a window better.
@@ -633,8 +681,15 @@ impl Model {
         if !rounds.is_finite() {
             return 1.0;
         }
-        (1.0 - (rounds + ROUNDS_AROUND) * self.base / self.elapsed.max(1e-3))
-            .clamp(MIN_EFFICIENCY, 1.0)
+        let start = (rounds + ROUNDS_AROUND) * self.base;
+        // A short transfer ends by its bytes, and takes as long as the rate says.
+        let share = if self.elapsed < SHORT {
+            let sending = self.bytes * 8.0 / bps;
+            sending / (sending + start)
+        } else {
+            1.0 - start / self.elapsed
+        };
+        share.clamp(MIN_EFFICIENCY, 1.0)
     }
 
     /// Goodput after a change by simulations, and their number.
@@ -647,30 +702,30 @@ impl Model {
     /// # Errors
     /// The fault of a key that only the engine knows.
     pub fn simulated(&self, after: &Self) -> Result<(Estimate, usize), String> {
-        let is_same = self.first_limit() == after.first_limit() && self.queue == after.queue;
+        let has_same_limit = self.first_limit() == after.first_limit();
+        let is_same = has_same_limit && self.queue == after.queue;
         let (without, with) = (self.runs()?, after.runs()?);
         let count = without.len() + with.len();
         let mut runs: Vec<(f64, f64)> = without.into_iter().zip(with).collect();
-        if self.doubted_loss > 0.0 {
+        if self.doubted_loss > 0.0 || self.controls.len() > 1 {
             let fits = |(without, _): &&(f64, f64)| (without / self.goodput).ln().abs() <= FIT;
             let fitting: Vec<(f64, f64)> = runs.iter().filter(fits).copied().collect();
             runs = if fitting.is_empty() { runs } else { fitting };
         }
         let (without, with): (Vec<f64>, Vec<f64>) = runs.iter().copied().unzip();
         let missed = self.goodput / mean_log(&without).exp();
-        let (mid, with) = if is_same {
-            let gains = runs.iter().map(|(without, with)| with / without);
-            let with = with.iter().map(|bps| bps * missed).collect();
-            (self.goodput * median(gains.collect()), with)
+        let gained: Vec<f64> = runs
+            .iter()
+            .map(|(without, with)| self.goodput * with / without)
+            .collect();
+        let is_unchanged = |bps: &f64| (bps / self.goodput - 1.0).abs() < UNCHANGED;
+        let bps = if has_same_limit && gained.iter().all(is_unchanged) {
+            Estimate::about(self.goodput, self.chance())
         } else {
-            (median(with.clone()), with)
+            let then = if is_same { &gained } else { &with };
+            spread(median(then.clone()), then, missed.ln())
         };
-        let mut bps = spread(mid, &with, missed.ln()).min(&after.highest());
-        if after.flows > 1 {
-            // The last of several connections decides: it may wait for a timeout.
-            bps.low /= 1.0 + (TIMEOUT + self.rtt) * bps.low / self.bytes / 8.0;
-        }
-        Ok((bps, count))
+        Ok((bps.min(&after.highest()), count))
     }
 
     /// The most that the limits allow that no dynamics exceed.
@@ -721,7 +776,10 @@ impl Model {
             control: self.controls[index % self.controls.len()].clone(),
             seed: 100 + index as u64,
             time: engine::time(self, path),
-            ends_by_bytes: self.elapsed < SHORT,
+            ends_by_bytes: self.elapsed < SHORT
+                || (self.first == GROWTH
+                    && index.is_multiple_of(2)
+                    && self.bytes / self.mss < engine::MAX_PACKETS),
         }
     }
 

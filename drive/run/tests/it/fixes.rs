@@ -240,7 +240,7 @@ fn control_that_the_kernel_lacks_is_named_and_not_tried() {
 
 #[test]
 fn burst_of_this_hosts_bucket_shows_what_the_path_carries_without_it() {
-    let shaped = queued("5000 packets", "", "");
+    let mut shaped = queued("5000 packets", "", "");
     let mut facts = host(&[]);
     facts.interface = Some(Interface {
         name: "eth0".into(),
@@ -255,22 +255,32 @@ fn burst_of_this_hosts_bucket_shows_what_the_path_carries_without_it() {
         limit_bytes: Some(100_000),
         ..Qdisc::default()
     }]);
-    let evidence = Evidence {
-        transfer: &shaped,
-        host: Some((&facts, Direction::Send)),
-        capacity: Some(Estimate::about(PATH, 0.02)),
-        within_burst: Some(2.0 * PATH),
-        wanted: None,
-    };
-    let plan = evidence.plan().expect("a plan");
-    let fix = first(&plan);
-    assert_eq!(fix.ids, ["qdisc-rate"], "{plan:#?}");
-    let prediction = fix.prediction.as_ref().expect("a prediction");
-    assert_eq!(prediction.certainty, Certainty::Number, "{prediction:?}");
-    assert!(
-        (1.6 * PATH..2.1 * PATH).contains(&predicted(fix)),
-        "{prediction:?}"
-    );
+    // The bucket spaces packets as a program that pauses does.
+    for looks_paused in [false, true] {
+        if looks_paused {
+            let diagnosis = &mut shaped.diagnosis;
+            diagnosis.verdicts.truncate(1);
+            diagnosis.verdicts[0].cause =
+                gigatcp_why::find("application-limited").expect("a cause");
+            diagnosis.verdicts[0].confidence = 0.4;
+        }
+        let evidence = Evidence {
+            transfer: &shaped,
+            host: Some((&facts, Direction::Send)),
+            capacity: Some(Estimate::about(PATH, 0.02)),
+            within_burst: Some(2.0 * PATH),
+            wanted: None,
+        };
+        let plan = evidence.plan().expect("a plan");
+        let fix = first(&plan);
+        assert_eq!(fix.ids, ["qdisc-rate"], "{plan:#?}");
+        let prediction = fix.prediction.as_ref().expect("a prediction");
+        assert_eq!(prediction.certainty, Certainty::Number, "{prediction:?}");
+        assert!(
+            (1.6 * PATH..2.1 * PATH).contains(&predicted(fix)),
+            "{prediction:?}"
+        );
+    }
 }
 
 #[test]

@@ -73,6 +73,23 @@ congestion_control = "cubic-linux"
 duration = "5 s"
 "#;
 
+/// A transfer whose window grows by a segment for each RTT, as after an early end of slow start.
+const GROWING: &str = r#"
+name = "growing"
+[path]
+rate = "100 Mbit/s"
+rtt = "40 ms"
+queue = "400 packets"
+[sender]
+profile = "linux-6.18"
+[receiver]
+profile = "linux-6.18"
+[[flow]]
+congestion_control = "reno"
+initial_ssthresh = 12
+bytes = "400 kB"
+"#;
+
 /// Goodput of a plan with a change, in bit/s.
 fn goodput(plan: &str, change: &str) -> f64 {
     let plan = gigatcp_plan::parse("changed", plan.as_bytes(), &[change.to_owned()]);
@@ -99,6 +116,27 @@ fn assert_predicted(plan: &str, change: &str, limit: &str) {
 #[test]
 fn requested_receive_buffer_doubled_predicts_the_window_that_linux_advertises() {
     assert_predicted(WINDOW, "receiver.buffer=60000 B", "receive-window-limited");
+}
+
+#[test]
+fn window_of_few_segments_lacks_those_that_the_receiver_waits_with() {
+    let stretched = WINDOW.replace(
+        "buffer = \"30000 B\"",
+        "buffer = \"60000 B\"\nack_every = 8",
+    );
+    for buffer in [30_000, 40_000] {
+        let change = format!("receiver.buffer={buffer} B");
+        assert_predicted(&stretched, &change, "receive-window-limited");
+    }
+}
+
+#[test]
+fn early_end_of_slow_start_is_simulated_where_the_packets_show_it() {
+    let model = captured(GROWING).model(&[]).expect("a model");
+    let segments = model.ssthresh.expect("an end of slow start");
+    assert!((10.0..=13.0).contains(&segments), "{segments} segments");
+    let key = format!("initial_ssthresh = {segments}");
+    assert!(model.plan().contains(&key), "{}", model.plan());
 }
 
 #[test]
