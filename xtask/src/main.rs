@@ -16,7 +16,7 @@
 //! | `grade` | how often `gigatcp why` finds the known cause of simulated and kernel captures |
 //! | `proof` | the gradings that take too long for CI, each stored in `docs/` |
 //! | `python` | the wheel of the Python module, and its tests |
-//! | `docs` | the pages as a book, with a reference generated from the program |
+//! | `book` | the pages as a site, with a reference generated from the program |
 //! | `page` | the page that answers in the browser |
 //! | `pictures` | the pictures of the README, from today's pages |
 //! | `dist` | the packages of the program |

@@ -13,9 +13,12 @@ use std::process::{Command, Stdio};
 use crate::process::{self, cargo, run_lines, spelled};
 use crate::{Failed, top};
 
-/// Packages for the tests. Tests skip, with a reason, if one is missing.
-const NEEDS: &str = "maturin>=1.16,<2 ziglang wheel pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat \
-                     ipykernel mypy";
+/// Packages that build a wheel. Those for tests, and for sweeps on executors, follow them.
+const BUILD: &str = "maturin>=1.16,<2 ziglang wheel";
+
+/// Additional packages for the tests. Tests skip, with a reason, if one is missing.
+const TESTS: &str =
+    "pytest pyarrow polars gymnasium>=1.0 matplotlib nbclient nbformat ipykernel mypy";
 
 /// Additional packages for executors.
 const EXECUTORS: &str = "distributed mpi4py mpich pandas ray";
@@ -41,7 +44,12 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
 
 /// Builds the wheel and runs the tests, also those of executors if requested.
 pub fn tested(executors: bool) -> Result<Counts, Failed> {
-    let Some(python) = environment(executors) else {
+    let needs = if executors {
+        format!("{BUILD} {TESTS} {EXECUTORS}")
+    } else {
+        format!("{BUILD} {TESTS}")
+    };
+    let Some(python) = environment(&needs) else {
         return Ok(None);
     };
     let lint = cargo(&[
@@ -76,23 +84,20 @@ pub fn tested(executors: bool) -> Result<Counts, Failed> {
     Ok(Some((passed, failed.max(u64::from(!status.success())))))
 }
 
-/// Environment's interpreter, whose directory has its tools. `None` if there is none.
+/// Interpreter of an environment that builds wheels: its directory has the tools. `None` if there is
+/// none.
 pub fn interpreter() -> Option<PathBuf> {
-    environment(false)
+    environment(BUILD)
 }
 
-/// Interpreter of the environment, with everything installed. `None` if that is not possible, which
-/// is reported.
-fn environment(executors: bool) -> Option<PathBuf> {
+/// Interpreter of the environment, with these packages installed. `None` if that is not possible,
+/// which is reported.
+fn environment(needs: &str) -> Option<PathBuf> {
     let directory = process::target().join("python");
     let python = directory.join("bin/python");
-    let needs = match executors {
-        true => format!("{NEEDS} {EXECUTORS}"),
-        false => NEEDS.to_owned(),
-    };
     // Packages that were installed, as text; fewer may be requested now.
     let mark = directory.join("needs.txt");
-    let has_all = fs::read_to_string(&mark).is_ok_and(|text| text.starts_with(&needs));
+    let has_all = fs::read_to_string(&mark).is_ok_and(|text| text.starts_with(needs));
     if python.exists() && has_all {
         return Some(python);
     }
@@ -112,7 +117,7 @@ fn environment(executors: bool) -> Option<PathBuf> {
     ])
     .args(needs.split(' '));
     if !done(pip) {
-        println!("skipped: pip cannot install what the tests need: {needs}");
+        println!("skipped: pip cannot install {needs}");
         return None;
     }
     let _ = fs::write(mark, needs);

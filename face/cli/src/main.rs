@@ -182,6 +182,10 @@ fn unknown_command(error: &clap::Error) -> Option<Failure> {
     let is_file = std::path::Path::new(given).is_file();
     Some(match nearest::nearest(given, names.iter().copied()) {
         _ if given == "fix" => failure.hint("`gigatcp doctor --try` applies what `doctor` advises"),
+        // Known only where the feature is on.
+        _ if given == "mcp" => failure.hint(
+            "packages have it; this program was built without: `cargo install --path face/cli --features mcp`",
+        ),
         Some(meant) => failure.hint(format!("did you mean `gigatcp {meant}`?")),
         None if is_file => failure.hint(format!(
             "a capture: `gigatcp why {given}`; a plan: `gigatcp run {given}`"

@@ -129,6 +129,27 @@ pub(crate) fn draws_progress() -> bool {
     !is_quiet() && io::stderr().is_terminal()
 }
 
+/// Draws the progress line on stderr: `lead`, and of `parts`, the most important first, those that the
+/// terminal's width holds. A wrapped line could not be erased.
+pub(crate) fn draw_progress(lead: &str, parts: &[String]) {
+    let columns =
+        terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+    eprint!("\r\x1b[K{}", within(lead, parts, columns.saturating_sub(1)));
+}
+
+fn within(lead: &str, parts: &[String], columns: usize) -> String {
+    (0..=parts.len())
+        .rev()
+        .map(|count| format!("{lead}  {}", parts[..count].join(", ")))
+        .find(|line| line.chars().count() <= columns)
+        .unwrap_or_default()
+}
+
+/// Removes the progress line.
+pub(crate) fn clear_progress() {
+    eprint!("\r\x1b[K");
+}
+
 /// Writes a note of one or more lines to stderr.
 pub(crate) fn say(text: &str) {
     write_at(Level::Note, text);
@@ -231,5 +252,21 @@ fn refused(error: &io::Error) -> Failure {
              anyway",
         ),
         _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_progress_line_leaves_out_the_parts_that_do_not_fit() {
+        let parts = ["24 Mbit/s sent", "RTT 40 ms", "cwnd 256 kB"].map(str::to_owned);
+        assert_eq!(
+            within("1 s", &parts, 79),
+            "1 s  24 Mbit/s sent, RTT 40 ms, cwnd 256 kB"
+        );
+        assert_eq!(within("1 s", &parts, 30), "1 s  24 Mbit/s sent, RTT 40 ms");
+        assert_eq!(within("1 s", &parts, 3), "");
     }
 }

@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Maximum bytes of an answer.
-const MAX_ANSWER: usize = 8_000;
+/// Maximum bytes of an answer: 1,800 tokens of five.
+const MAX_ANSWER: usize = 9_000;
 
 /// Captures of kernels.
 const CAPTURES: &str = concat!(

@@ -178,8 +178,9 @@ impl Run {
     }
 
     fn __repr__(&self) -> String {
-        let RunRecord { name, series, .. } = &self.record;
-        format!("<gigatcp.Run {name}: {} runs>", series.len())
+        let screen = self.__str__();
+        let answer = screen.lines().next().unwrap_or_default();
+        format!("<gigatcp.Run {}: {answer}>", self.record.name)
     }
 }
 

@@ -43,6 +43,7 @@ def test_record_page_and_tables_say_the_same(plan: Plan) -> None:
     assert len(result.intervals) == len(flow["intervals"])
     assert result.html().lower().startswith("<!doctype html>")
     assert result._repr_html_().startswith("<iframe")
+    assert "bit/s, path-saturated for" in repr(result)
     assert "Mbit/s" in str(result)
 
 

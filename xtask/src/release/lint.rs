@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::Ended;
-use crate::{Failed, dist, process};
+use crate::{Failed, dist, process, top};
 
 /// A linter: the program, its arguments, and what it reads.
 type Linter = (&'static str, &'static [&'static str], &'static str);
 
 const LINTERS: [Linter; 8] = [
     ("lintian", &["--fail-on", "error"], "*.deb"),
-    ("rpmlint", &[], "*.rpm"),
+    ("rpmlint", &["--config", "packaging/rpmlint.toml"], "*.rpm"),
     ("ruby", &["-c"], "gigatcp.rb"),
     ("bash", &["-n"], "PKGBUILD"),
     ("nix-instantiate", &["--parse"], "gigatcp.nix"),
@@ -31,7 +31,7 @@ pub fn run() -> Result<Ended, Failed> {
             missing.push(program.to_owned());
         } else {
             let mut lint = Command::new(program);
-            lint.args(words).args(files);
+            lint.args(words).args(files).current_dir(top());
             println!("{}", process::spelled(&lint));
             match process::run(lint)?.success() {
                 true => passed.push(program),

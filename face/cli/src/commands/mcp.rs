@@ -9,7 +9,7 @@
 //! | `tools.rs` | the tools: their arguments, and the command line of each |
 //! | `root.rs` | files below the root |
 //! | `child.rs` | one run of this program, and its limits |
-//! | `bound.rs` | answers of at most 8,000 bytes |
+//! | `bound.rs` | answers of at most 2,000 tokens |
 
 mod bound;
 mod child;
@@ -61,7 +61,7 @@ input and output.
 The tools only read: captures and reports below --root, the kernel's counters and settings. They \
 write no file, change no setting, send nothing and look up no names. A path that leaves the root, by \
 `..` or by a symbolic link, is refused, and so is what is not a regular file. A request has at most \
-64 KiB, an answer 8,000 bytes (about 2,000 tokens); 4 calls run at a time, each for at most --timeout \
+64 KiB, an answer about 2,000 tokens; 4 calls run at a time, each for at most --timeout \
 and with 4 GiB of memory.",
     after_help = "\
 Examples:

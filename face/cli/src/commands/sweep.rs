@@ -372,28 +372,24 @@ fn paint(progress: &Progress, began: Instant, is_over: &AtomicBool) {
         ]
         .map(|count| count.load(Ordering::Relaxed));
         let rate = done as f64 / began.elapsed().as_secs_f64();
-        let left = match done {
-            0 => String::new(),
-            _ => {
-                let left = Duration::from_secs_f64((wanted - done) as f64 / rate.max(1e-9));
-                format!(", {} left", span(left))
-            }
-        };
-        let failed = if failed > 0 {
-            format!(", {failed} failed")
-        } else {
-            String::new()
-        };
-        let line =
-            format!("[{done}/{wanted}] {rate:.1} runs/s{left}{failed}, {known} known before");
+        let lead = format!("[{done}/{wanted}]");
+        let mut parts = vec![format!("{rate:.1} runs/s")];
+        if done > 0 {
+            let left = Duration::from_secs_f64((wanted - done) as f64 / rate.max(1e-9));
+            parts.push(format!("{} left", span(left)));
+        }
+        if failed > 0 {
+            parts.push(format!("{failed} failed"));
+        }
+        parts.push(format!("{known} known before"));
         if on_terminal {
-            eprint!("\r\x1b[2K{line}");
+            output::draw_progress(&lead, &parts);
         } else {
-            output::say(&line);
+            output::say(&format!("{lead} {}", parts.join(", ")));
         }
     }
     if on_terminal {
-        eprint!("\r\x1b[2K");
+        output::clear_progress();
     }
 }
 

@@ -32,11 +32,19 @@ pub fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Raises the kernel threads that process packets to real-time priority until dropped.
+/// Raises the kernel threads that process packets to real-time priority, and the session of this
+/// process above others, until dropped.
 ///
 /// On a busy machine they otherwise wait for tens of milliseconds, and the path with them.
 #[derive(Debug)]
-pub struct PromptSoftirqs(Vec<libc::pid_t>);
+pub struct PromptSoftirqs {
+    threads: Vec<libc::pid_t>,
+    /// Nice value of the session before.
+    session: Option<String>,
+}
+
+/// If the kernel groups by session, nice values count only within a session.
+const SESSION: &str = "/proc/self/autogroup";
 
 impl PromptSoftirqs {
     /// Raises the threads; without the privilege it has no effect.
@@ -49,9 +57,11 @@ impl PromptSoftirqs {
         });
         let threads: Vec<libc::pid_t> = threads.collect();
         schedule(&threads, libc::SCHED_FIFO, 40);
-        // If the kernel groups by session, nice values count only within a session.
-        let _ = std::fs::write("/proc/self/autogroup", "-20");
-        Self(threads)
+        let session = std::fs::read_to_string(SESSION)
+            .ok()
+            .and_then(|text| Some(text.rsplit_once("nice ")?.1.trim().to_owned()));
+        let _ = std::fs::write(SESSION, "-20");
+        Self { threads, session }
     }
 }
 
@@ -63,7 +73,10 @@ impl Default for PromptSoftirqs {
 
 impl Drop for PromptSoftirqs {
     fn drop(&mut self) {
-        schedule(&self.0, libc::SCHED_OTHER, 0);
+        schedule(&self.threads, libc::SCHED_OTHER, 0);
+        if let Some(nice) = &self.session {
+            let _ = std::fs::write(SESSION, nice);
+        }
     }
 }
 

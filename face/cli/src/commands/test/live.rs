@@ -4,6 +4,7 @@
 use gigatcp_meter::tester::{Interval, Outcome, Progress, Request, Role, StreamOutcome};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
+use gigatcp_units::grammar::human_bytes;
 
 use super::{Arguments, Format, csv, iperf3_json, iperf3_text, native, nuttcp_text, sums};
 use crate::output;
@@ -70,7 +71,7 @@ impl<'a> Live<'a> {
     /// Removes the progress line.
     pub(super) fn clear(&mut self) {
         if self.has_line {
-            eprint!("\r\x1b[K");
+            output::clear_progress();
         }
     }
 
@@ -131,6 +132,7 @@ impl<'a> Live<'a> {
         }
         let span = interval.end.saturating_sub(interval.start);
         let mut parts = Vec::new();
+        let mut counts = Vec::new();
         for role in sums::roles(streams) {
             let sum = sums::of_interval(streams, interval, role);
             let direction = match role {
@@ -141,25 +143,23 @@ impl<'a> Live<'a> {
                 "{} {direction}",
                 number::rate(sums::rate(sum.bytes, span))
             ));
-            if let Some(retransmits) = sum.retransmits {
-                parts.push(format!("{retransmits} retransmitted"));
-            }
+            counts.extend(
+                sum.retransmits
+                    .map(|segments| format!("{segments} retransmitted")),
+            );
         }
-        if let Some(view) = interval.streams.first().and_then(|first| first.view) {
-            if let Some(rtt) = view.srtt {
-                parts.push(format!("RTT {:.1} ms", rtt.as_secs_f64() * 1000.0));
-            }
-            parts.push(format!(
-                "cwnd {}",
-                gigatcp_units::grammar::human_bytes(view.cwnd)
-            ));
-        }
-        if let Some(limit) = interval.streams.first().and_then(|first| first.limit) {
-            parts.push(limit.to_owned());
-        }
+        let first = interval.streams.first();
+        parts.extend(first.and_then(|stream| stream.limit).map(str::to_owned));
+        let view = first.and_then(|stream| stream.view);
+        parts.extend(
+            view.and_then(|view| view.srtt)
+                .map(|rtt| format!("RTT {:.1} ms", rtt.as_secs_f64() * 1000.0)),
+        );
+        parts.append(&mut counts);
+        parts.extend(view.map(|view| format!("cwnd {}", human_bytes(view.cwnd))));
         let omitted = if interval.omitted { " (omitted)" } else { "" };
         let at = format!("{:4.0} s{omitted}", interval.end.as_secs_f64());
-        eprint!("\r\x1b[K{at}  {}", parts.join(", "));
+        output::draw_progress(&at, &parts);
         self.has_line = true;
     }
 }

@@ -129,19 +129,16 @@ impl<'a> Progress<'a> {
             let _ = output::print(&line("interval", interval_value(interval)));
         } else if self.is_terminal {
             let omitted = if interval.omitted { " (omitted)" } else { "" };
-            eprint!(
-                "\r\x1b[K{:4.0} s{omitted}  {} transactions/s, {}",
-                interval.end.as_secs_f64(),
-                rate_text(interval),
-                percentiles(interval)
-            );
+            let at = format!("{:4.0} s{omitted}", interval.end.as_secs_f64());
+            let rate = format!("{} transactions/s", rate_text(interval));
+            output::draw_progress(&at, &[rate, percentiles(interval)]);
             self.has_line = true;
         }
     }
 
     fn clear(&self) {
         if self.has_line {
-            eprint!("\r\x1b[K");
+            output::clear_progress();
         }
     }
 }
