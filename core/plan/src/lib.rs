@@ -73,6 +73,7 @@ pub use model::{
     Control, Ends, Ethernet, Flow, FlowKind, Host, Node, Plan, Record, Scenario, Series, Stack,
     Sweep, Tester,
 };
+pub use nearest::nearest;
 pub use template::Template;
 
 /// Reader of the files that a plan names, such as the trace of a link.

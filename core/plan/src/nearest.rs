@@ -3,7 +3,7 @@
 /// Candidate that `word` most likely means. The order is: equal except for case; at most one wrong
 /// letter in three; the first that begins with `word`, or with which `word` begins (`congestion`,
 /// `reno-linux`).
-pub(crate) fn nearest<'a>(
+pub fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Option<&'a str> {

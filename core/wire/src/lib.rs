@@ -39,6 +39,7 @@ mod pool;
 mod routers;
 mod segment;
 mod seq;
+mod slabs;
 mod user_timeout;
 
 pub use bytes;
@@ -69,4 +70,5 @@ pub use pool::PacketPool;
 pub use routers::{RequestScheme, RouterReply, RouterRequest};
 pub use segment::{FIXED_HEADER_LEN, MAX_SUPER_SEGMENT, Segment, WireWindow};
 pub use seq::SeqNumber;
+pub use slabs::Slabs;
 pub use user_timeout::UserTimeout;

@@ -1,21 +1,15 @@
-//! Packets in memory that is reused.
+//! The packets of a host, in memory that is reused ([`crate::Slabs`]).
 //!
-//! Packets lie one behind the other in slabs, and payloads stay where they are: the receive buffer
-//! and the application share the memory of the packet. A slab whose packets are all released is
-//! used again, so a transfer that has reached its window allocates nothing.
-//!
-//! A packet shorter than [`MIN_SHARED`] has memory of its own. Otherwise an application that never
-//! reads it would keep a slab for one byte. A shared payload keeps at most 128 times its length.
+//! A packet shorter than [`MIN_SHARED`] has memory of its own; a shared payload keeps at most 128
+//! times its length.
 
-use alloc::collections::VecDeque;
-
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::encode::{checked_header_len, set_checksum, write_header};
 use crate::packet::decode_front;
 use crate::{
     Checksum, ChecksumCheck, EncodeError, Endpoints, IPV6_HEADER_LEN, IpHeader, PacketError,
-    Phantom, Segment,
+    Phantom, Segment, Slabs,
 };
 
 /// Bytes of a slab.
@@ -48,18 +42,14 @@ const MAX_HEADERS_LEN: usize = IPV6_HEADER_LEN + 60;
 /// ```
 #[derive(Debug)]
 pub struct PacketPool {
-    /// Slab in use; empty between packets.
-    current: BytesMut,
-    /// Full slabs, the oldest first.
-    used: VecDeque<BytesMut>,
+    slabs: Slabs,
     is_offloaded: bool,
 }
 
 impl Default for PacketPool {
     fn default() -> Self {
         Self {
-            current: BytesMut::with_capacity(SLAB),
-            used: VecDeque::new(),
+            slabs: Slabs::new(SLAB, MAX_USED, MIN_SHARED),
             is_offloaded: false,
         }
     }
@@ -129,20 +119,21 @@ impl PacketPool {
             sum.add_octets(payload);
             set_checksum(tcp, sum.finish());
         }
-        let room = self.room(headers.len() + payload.len());
+        let len = headers.len() + payload.len();
+        let room = self.slabs.room(len);
         room.extend_from_slice(headers);
         room.extend_from_slice(payload);
-        self.keep()
+        self.slabs.keep(0..len)
     }
 
     /// A packet of at most `max` bytes, which `read` writes into the room it is given and whose
     /// length it returns: 0 for none.
     pub fn fill(&mut self, max: usize, read: impl FnOnce(&mut [u8]) -> usize) -> Bytes {
-        let room = self.room(max);
+        let room = self.slabs.room(max);
         room.resize(max, 0);
         let len = read(room).min(max);
         room.truncate(len);
-        self.keep()
+        self.slabs.keep(0..len)
     }
 
     /// Reads a packet and verifies its checksums. The payload shares its memory.
@@ -161,33 +152,6 @@ impl PacketPool {
         segment.payload.truncate(place.end);
         bytes::Buf::advance(&mut segment.payload, place.start);
         Ok((ip.endpoints, segment))
-    }
-
-    /// The current slab, with room for a packet of `len` bytes.
-    fn room(&mut self, len: usize) -> &mut BytesMut {
-        if self.current.capacity() < len && !self.current.try_reclaim(len) {
-            let needed = len.max(SLAB);
-            let mut oldest = self.used.front_mut();
-            let is_free = oldest.as_mut().is_some_and(|slab| slab.try_reclaim(needed));
-            let reused = if is_free { self.used.pop_front() } else { None };
-            let next = reused.unwrap_or_else(|| BytesMut::with_capacity(needed));
-            let full = core::mem::replace(&mut self.current, next);
-            self.used.push_back(full);
-            if self.used.len() > MAX_USED {
-                self.used.pop_front();
-            }
-        }
-        &mut self.current
-    }
-
-    /// Releases the packet at the front of the current slab.
-    fn keep(&mut self) -> Bytes {
-        if self.current.len() >= MIN_SHARED {
-            return self.current.split().freeze();
-        }
-        let packet = Bytes::copy_from_slice(&self.current);
-        self.current.clear();
-        packet
     }
 }
 
@@ -215,13 +179,6 @@ mod tests {
             payload: (0..len).map(|at| (at % 251) as u8).collect(),
             ..Segment::default()
         }
-    }
-
-    fn read(pool: &mut PacketPool, octet: u8, len: usize) -> Bytes {
-        pool.fill(1500, |room| {
-            room[..len].fill(octet);
-            len
-        })
     }
 
     proptest! {
@@ -260,44 +217,6 @@ mod tests {
                 prop_assert_eq!(pool.decode(packet), Ok((endpoints, piece)));
             }
         }
-    }
-
-    #[test]
-    fn packets_that_are_released_cost_one_slab_whatever_their_number() {
-        let mut pool = PacketPool::default();
-        let memory = pool.current.as_ptr() as usize;
-        for n in 0..1000 {
-            let packet = read(&mut pool, n as u8, 1500);
-            let place = (packet.as_ptr() as usize).wrapping_sub(memory);
-            assert!(place < SLAB && packet.iter().all(|octet| *octet == n as u8));
-        }
-        assert!(pool.used.is_empty());
-    }
-
-    #[test]
-    fn held_packets_stay_as_they_are_and_their_slabs_return_after_them() {
-        let mut pool = PacketPool::default();
-        for _ in 0..20 {
-            let held: Vec<Bytes> = (0..200).map(|n| read(&mut pool, n, 1500)).collect();
-            for (n, packet) in held.iter().enumerate() {
-                assert!(packet.iter().all(|octet| usize::from(*octet) == n));
-            }
-            assert!(pool.used.len() <= (200 * 1500_usize).div_ceil(SLAB));
-        }
-    }
-
-    #[test]
-    fn a_host_that_holds_everything_does_not_make_the_pool_grow() {
-        let mut pool = PacketPool::default();
-        let held: Vec<Bytes> = (0..10_000).map(|_| read(&mut pool, 7, 1500)).collect();
-        assert_eq!((held.len(), pool.used.len()), (10_000, MAX_USED));
-    }
-
-    #[test]
-    fn a_short_packet_keeps_no_slab() {
-        let mut pool = PacketPool::default();
-        let held = read(&mut pool, 7, MIN_SHARED - 1);
-        assert!(pool.current.try_reclaim(SLAB), "{held:?} is elsewhere");
     }
 
     #[test]

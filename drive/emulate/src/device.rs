@@ -3,7 +3,9 @@
 //! One system call reads a packet or a super-segment, one writes it. The driver returns one at a
 //! time, so reading loops until none waits. Without offloads, where single packets are many, one
 //! call writes several of them ([`gigatcp_linux::batch`]). Packets are written from the memory they
-//! were read into, without a copy. A checksum left incomplete by the sending kernel stays
+//! were read into, without a copy. That memory is limited: at the limit nothing is read until
+//! packets have left. Packets then wait in the device, which tail-drops and counts the excess, as a
+//! network card whose host is out of buffers. A checksum left incomplete by the sending kernel stays
 //! incomplete: the receiving kernel knows that the packet never was on a wire.
 
 use std::fs::File;
@@ -12,14 +14,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use gigatcp_linux::batch::BatchWriter;
 use gigatcp_linux::device;
+use gigatcp_linux::virtio::HEADER_LEN;
 use gigatcp_linux::write_outcomes::WriteOutcomes;
+use gigatcp_wire::Slabs;
 
 use crate::headers::device_octets;
 use crate::packet::Packet;
-use crate::slabs::Slabs;
 
 /// Packets written by one call. More would gain less: eight give the larger part of the gain.
 const BATCH: usize = 8;
+
+/// Bytes of a slab.
+const SLAB: usize = 1 << 20;
+/// Maximum length of a packet, with the header before it.
+const MAX_LEN: usize = HEADER_LEN + 65_536;
 
 /// Name of the device in both namespaces.
 pub const NAME: &str = "path0";
@@ -76,7 +84,7 @@ impl Device {
     fn of(tun: OwnedFd, memory: usize, writer: BatchWriter) -> Self {
         Self {
             tun: tun.into(),
-            slabs: Slabs::new(memory),
+            slabs: Slabs::new(SLAB, (memory / SLAB).max(2) - 1, 0),
             scratch: [const { Vec::new() }; BATCH],
             writer,
             counters: DeviceCounters::default(),
@@ -97,12 +105,12 @@ impl Device {
 
     /// Whether there is memory for a packet.
     pub fn has_room(&mut self) -> bool {
-        self.slabs.room().is_some()
+        self.slabs.try_room(MAX_LEN).is_some()
     }
 
     /// Bytes of memory for packets read.
     pub const fn memory(&self) -> usize {
-        self.slabs.allocated()
+        self.slabs.allocated() * SLAB
     }
 
     /// Reads the next packet, if one waits and there is memory for it.
@@ -111,20 +119,20 @@ impl Device {
     /// The device's error, for instance that it is gone.
     pub fn read(&mut self) -> io::Result<Read> {
         loop {
-            let Some(room) = self.slabs.room() else {
+            let Some(room) = self.slabs.try_room(MAX_LEN) else {
                 self.counters.full += 1;
                 return Ok(Read::Full);
             };
-            match device::read_packet(&self.tun, room) {
+            let len = match device::read_packet(&self.tun, room) {
                 // A device has no end, so the wire's other end was closed.
                 Ok(0) => return Err(ErrorKind::BrokenPipe.into()),
-                Ok(_) => {}
+                Ok(len) => len,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Read::Nothing),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
-            }
+            };
             self.counters.reads += 1;
-            match Packet::read(self.slabs.keep()) {
+            match Packet::read(self.slabs.keep(0..len)) {
                 Ok(packet) => return Ok(Read::Packet(packet)),
                 Err(_) => self.counters.malformed += 1,
             }

@@ -395,7 +395,7 @@ impl Engine {
                 (server.as_fd(), interests[1]),
                 (self.shared.event_fd.as_fd(), event_fd),
             ],
-            Some(std::time::Duration::from_nanos(longest.as_nanos())),
+            Some(longest.into()),
         )?;
         if woken.read {
             self.shared.event_fd.clear();

@@ -43,7 +43,6 @@
 //! | `headers.rs` | the headers of a piece of a super-segment |
 //! | `too_big.rs` | ICMP errors for packets that were too large |
 //! | `device.rs` | a TUN device as an end of the path |
-//! | `slabs.rs` | memory that packets are read into |
 //! | `counters.rs` | packets carried, dropped, and late |
 //! | `goodput.rs` | new payload that arrived |
 //!
@@ -66,7 +65,6 @@ mod outbox;
 mod packet;
 mod realtime_budget;
 mod side;
-mod slabs;
 mod tcp_header;
 mod too_big;
 
@@ -79,5 +77,4 @@ pub use goodput::Goodput;
 pub use headers::{device_octets, wire_octets};
 pub use packet::{Packet, Refusal};
 pub use side::Side;
-pub use slabs::Slabs;
 pub use too_big::{Routers, too_big};

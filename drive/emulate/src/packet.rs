@@ -1,7 +1,7 @@
 //! A packet between two devices, as a path carries it: a super-segment of the kernel stays one, and
 //! is accounted for per wire packet.
 //!
-//! The bytes stay where they were read ([`crate::slabs`]). A piece of a super-segment is the same
+//! The bytes stay where they were read ([`gigatcp_wire::Slabs`]). A piece of a super-segment is the same
 //! bytes and another range of wire packets; its headers are written when it leaves
 //! ([`crate::headers`]). Splitting, copying and dropping therefore cost a reference count each,
 //! whatever the length.

@@ -23,7 +23,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Duration as Span;
 
 use gigatcp_linux::clock;
 use gigatcp_linux::poll::{self, Interest};
@@ -211,7 +210,7 @@ impl Engine {
             self.copying_until,
         ];
         let next = timers.into_iter().flatten().min();
-        let longest = next.map(|at| Span::from_nanos(at.saturating_since(now()).as_nanos()));
+        let longest = next.map(|at| at.saturating_since(now()).into());
         let of_device = Interest {
             read: true,
             write: !self.waiting.is_empty(),

@@ -90,7 +90,6 @@
 //! | `link.rs` | segments as packets: super-segments, checksum offload |
 //! | `arrival.rs` | parses packets into segments or ICMP errors |
 //! | `join.rs` | joins arriving packets into super-segments |
-//! | `slabs.rs` | reused memory that packets are read into |
 //! | `engine.rs`, `engine/` | the event loop: lookup, timers, output |
 //! | `socket.rs` | one connection between the event loop and an application |
 //! | `accept.rs` | passes connections from a listener to an application |
@@ -119,7 +118,6 @@ mod link;
 mod options;
 mod realtime_priority;
 mod shared;
-mod slabs;
 mod socket;
 mod stack;
 mod stream;

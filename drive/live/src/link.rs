@@ -5,16 +5,20 @@
 //! pieces are sent in a batch.
 //!
 //! Cost of a packet beyond the device's: no copy. A payload is sent from the application's memory,
-//! and received into memory that the receive buffer shares ([`crate::slabs`]). Successive single
+//! and received into memory that the receive buffer shares ([`gigatcp_wire::Slabs`]). Successive single
 //! packets are joined ([`crate::join`]).
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
+use bytes::{Bytes, BytesMut};
 use gigatcp_linux::virtio::{ChecksumState, Segmentation, VirtioHeader};
-use gigatcp_wire::{ChecksumFill, Endpoints, Flags, IpHeader, Octets, Segment, encode_headers};
+use gigatcp_wire::{
+    ChecksumFill, Endpoints, Flags, IpHeader, Octets, Segment, Slabs, encode_headers,
+};
 
 use crate::arrival::{self, Arrival, ParsedSegment, Read, Refusal};
 use crate::device::{
@@ -22,10 +26,17 @@ use crate::device::{
 };
 use crate::error::DeviceGone;
 use crate::join::Joined;
-use crate::slabs::Slabs;
 
 /// Offset of the checksum in a TCP header.
 const CHECKSUM_OFFSET: u16 = 16;
+
+/// Bytes of a slab.
+pub const SLAB: usize = 512 * 1024;
+/// Payloads shorter than this are copied. That costs about 100 ns for a packet whose system call
+/// costs 1000.
+pub const MIN_SHARED: usize = 4096;
+/// Maximum length of a packet, with the header before it.
+const MAX_LEN: usize = 65_600;
 
 /// Maximum slabs kept for reuse.
 const SLABS_KEPT: usize = 8;
@@ -51,7 +62,7 @@ impl Link {
         Self {
             interface: device.interface(),
             device,
-            slabs: Slabs::new(SLABS_KEPT),
+            slabs: Slabs::new(SLAB, SLABS_KEPT, MIN_SHARED),
             ahead: None,
             headers: Vec::with_capacity(128),
             pieces: Vec::new(),
@@ -76,7 +87,7 @@ impl Link {
 
     pub fn counters(&self) -> DeviceCounters {
         let mut counters = DeviceCounters {
-            slabs: self.slabs.allocated(),
+            slabs: self.slabs.allocated() as u64,
             ..self.counters
         };
         self.device.count(&mut counters);
@@ -108,12 +119,15 @@ impl Link {
     /// Reads the next packet, if one waits. It is appended to the `held` bytes kept of earlier
     /// packets, while there is room.
     fn read_behind(&mut self, held: usize) -> io::Result<Option<Result<Read, Refusal>>> {
-        let room = match held {
-            0 => self.slabs.room(),
-            _ => match self.slabs.room_behind(held) {
-                Some(room) => room,
-                None => return Ok(None),
-            },
+        let room = if held == 0 {
+            self.slabs.room(MAX_LEN)
+        } else {
+            let room = self.slabs.last();
+            room.truncate(held);
+            if room.capacity() - held < MAX_LEN {
+                return Ok(None);
+            }
+            room
         };
         let received = match self.device.receive(room) {
             Ok(None) => return Ok(None),
@@ -121,7 +135,7 @@ impl Link {
             Err(error) => return Err(self.gone(error)),
         };
         self.counters.reads += 1;
-        let appended = self.slabs.packet().get(held..).unwrap_or_default();
+        let appended = self.slabs.last().get(held..).unwrap_or_default();
         Ok(Some(arrival::read(&received, appended)))
     }
 
@@ -138,13 +152,13 @@ impl Link {
                 },
             };
         }
-        self.slabs.gather(found.payload, 0);
+        gather(self.slabs.last(), found.payload, 0);
         while joined.may_grow() {
             let held = joined.len;
             match self.read_behind(held) {
                 Ok(Some(Ok(Read::Segment(next)))) if joined.try_grow(&next) => {
                     let payload = held + next.payload.start..held + next.payload.end;
-                    self.slabs.gather(payload, held);
+                    gather(self.slabs.last(), payload, held);
                 }
                 Ok(Some(other)) => {
                     self.ahead = Some(other);
@@ -154,11 +168,16 @@ impl Link {
                 Ok(None) | Err(_) => break,
             }
         }
-        let payload = self.slabs.keep_front(joined.len).into();
+        let front = self.slabs.last().split_to(joined.len);
+        let payload = if joined.len < MIN_SHARED {
+            Bytes::copy_from_slice(&front)
+        } else {
+            front.freeze()
+        };
         Arrival::Segment {
             endpoints: joined.endpoints,
             segment: Segment {
-                payload,
+                payload: payload.into(),
                 ..joined.segment
             },
         }
@@ -339,6 +358,13 @@ impl Link {
             segmentation: (segment.wire_segments() > 1).then_some(cut),
         }
     }
+}
+
+/// Moves the bytes of `range` to `at`, which precedes them, and drops what is behind.
+fn gather(packet: &mut BytesMut, range: Range<usize>, at: usize) {
+    let end = at + range.len();
+    packet.copy_within(range, at);
+    packet.truncate(end);
 }
 
 impl fmt::Debug for Link {

@@ -15,11 +15,11 @@ use gigatcp_tcp::connection::{Counters, Info};
 use gigatcp_tcp::events::{Limit, State};
 use gigatcp_tcp::{Connection, Failure, FourTuple};
 use gigatcp_units::{Duration as Span, Instant};
-use gigatcp_wire::{Octets, Payload};
+use gigatcp_wire::{Octets, Payload, Slabs};
 
 use crate::error::{self, StackError};
+use crate::link::{MIN_SHARED, SLAB};
 use crate::shared::{Command, Shared, gone, lock, now};
-use crate::slabs::{MIN_SHARED, Slabs};
 
 /// Maximum pieces of the receive buffer taken per lock.
 const PIECES: usize = 16;
@@ -453,9 +453,10 @@ impl Socket {
         }
         let mut slabs = lock(&self.slabs);
         self.copied.store(true, Ordering::Relaxed);
-        slabs
-            .get_or_insert_with(|| Slabs::new(SLABS_KEPT))
-            .copied(len, parts)
+        let slabs = slabs.get_or_insert_with(|| Slabs::new(SLAB, SLABS_KEPT, MIN_SHARED));
+        let room = slabs.room(len);
+        parts.for_each(|part| room.extend_from_slice(part));
+        slabs.keep(0..len)
     }
 
     /// Whether data were copied into slabs.

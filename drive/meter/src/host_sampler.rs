@@ -131,7 +131,7 @@ impl CardWatch {
 /// CPU time of this process, its ended threads included.
 fn process() -> Duration {
     let (user, system) = system::clock::process_split();
-    Duration::from_nanos((user + system).as_nanos() as u64)
+    (user + system).into()
 }
 
 /// CPU time of this process's busiest thread. `None` with too many threads.

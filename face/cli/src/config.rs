@@ -93,30 +93,16 @@ fn unreadable(file: &Path, error: &io::Error) -> Failure {
         .hint(format!("make it readable, or set {VARIABLE} to another"))
 }
 
-/// Reads lines of `NAME = "VALUE"`, with comments and empty lines between.
 fn parse(text: &str) -> Result<Config, Failure> {
+    let wrong = |cause: String| Failure::new(cause).effect("nothing was done");
+    let settings: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let number = 1 + text[..start].matches('\n').count();
+        wrong(format!("line {number}: {}", error.message()))
+    })?;
     let mut config = Config::default();
-    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let wrong = |cause: String| {
-            Failure::new(format!("line {number}: {cause}")).effect("nothing was done")
-        };
-        let Some((before, value)) = line.split_once('=') else {
-            return Err(wrong(format!("`{line}` is not NAME = \"VALUE\""))
-                .hint("as in `color = \"never\"`"));
-        };
-        let name = before.trim();
-        if value.trim_start().starts_with('"') && value.contains('\\') {
-            return Err(wrong(format!("the value of `{name}` has a backslash"))
-                .hint(format!("single quotes: `{name} = '...'`")));
-        }
-        let Some(value) = quoted(value) else {
-            return Err(wrong(format!("the value of `{name}` is not in quotes"))
-                .hint(format!("as in `{name} = \"...\"`")));
-        };
-        let place = match name {
+    for (name, value) in settings {
+        let place = match name.as_str() {
             "color" => &mut config.color,
             "log" => &mut config.log,
             "out" => &mut config.out,
@@ -125,21 +111,19 @@ fn parse(text: &str) -> Result<Config, Failure> {
                     .hint(nearest::hint(other, "settings", &NAMES)));
             }
         };
-        *place = Some(value.to_owned());
+        let toml::Value::String(value) = value else {
+            return Err(wrong(format!("the value of `{name}` is not in quotes"))
+                .hint(format!("as in `{name} = \"...\"`")));
+        };
+        if value.contains(char::is_control) {
+            return Err(
+                wrong(format!("the value of `{name}` has a control character"))
+                    .hint(format!("single quotes keep a backslash: `{name} = '...'`")),
+            );
+        }
+        *place = Some(value);
     }
     Ok(config)
-}
-
-/// Text between the quotes; behind them only a comment may stand.
-fn quoted(value: &str) -> Option<&str> {
-    let quoted = value.trim();
-    let quote = quoted
-        .chars()
-        .next()
-        .filter(|quote| ['"', '\''].contains(quote))?;
-    let (inner, rest) = quoted[1..].split_once(quote)?;
-    let comment = rest.trim();
-    (comment.is_empty() || comment.starts_with('#')).then_some(inner)
 }
 
 #[cfg(test)]
@@ -159,12 +143,11 @@ mod tests {
     fn a_wrong_line_is_named_with_what_was_meant() {
         for (text, said) in [
             ("colour = \"never\"", "did you mean `color`?"),
-            ("color", "`color` is not NAME = \"VALUE\""),
-            ("out = \"D:\\runs\"", "single quotes: `out = '...'`"),
-            (
-                "\ncolor = never",
-                "line 2: the value of `color` is not in quotes",
-            ),
+            ("color", "line 1"),
+            ("out = \"D:\\runs\"", "single quotes"),
+            ("out = \"D:\\data\"", "line 1"),
+            ("\ncolor = never", "line 2"),
+            ("color = 1", "the value of `color` is not in quotes"),
         ] {
             let failure = parse(text).expect_err(text);
             assert!(failure.text().contains(said), "{}", failure.text());

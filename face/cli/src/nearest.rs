@@ -3,19 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Minimum length of a prefix: shorter ones match too many words.
-const TELLING: usize = 3;
-
-/// Candidate nearest to `word`: at most one letter in three differs. Otherwise returns the first
-/// that begins with `word` (`reno` for `reno-60MB`).
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str> + Clone,
-) -> Option<&'a str> {
-    let begins = |candidate: &&str| word.len() >= TELLING && candidate.starts_with(word);
-    gigatcp_units::nearest::nearest(word, candidates.clone())
-        .or_else(|| candidates.into_iter().find(begins))
-}
+pub(crate) use gigatcp_plan::nearest;
 
 /// Existing file or directory with the name nearest to the missing `path`. Only names that end in
 /// `ending` count; the comparison ignores it.

@@ -17,37 +17,31 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
 
 /// Reads the number of runs per series, with the bounds of the key `repeat`.
 pub(crate) fn repeat(text: &str) -> Result<u32, String> {
-    let repeat = whole(text, 1, 10_000, "--repeat 5")?;
-    Ok(u32::try_from(repeat).unwrap_or(u32::MAX))
+    whole(text, 1, 10_000, "--repeat 5")
 }
 
 /// Reads the number of worlds at the same time.
 pub(crate) fn jobs(text: &str) -> Result<usize, String> {
-    let jobs = whole(text, 1, 1_024, "--jobs 2")?;
-    Ok(usize::try_from(jobs).unwrap_or(usize::MAX))
+    whole(text, 1, 1_024, "--jobs 2")
 }
 
 /// Reads the number of threads that share a file.
 pub(crate) fn threads(text: &str) -> Result<u32, String> {
-    let threads = whole(text, 1, 256, "--threads 2")?;
-    Ok(u32::try_from(threads).unwrap_or(u32::MAX))
+    whole(text, 1, 256, "--threads 2")
 }
 
 /// An initial window in segments.
 pub(crate) fn initial_window(text: &str) -> Result<u32, String> {
-    let iw = whole(text, 1, 1_000_000, "--iw 10")?;
-    Ok(u32::try_from(iw).unwrap_or(u32::MAX))
+    whole(text, 1, 1_000_000, "--iw 10")
 }
 
 /// Whole seconds, up to a year.
 pub(crate) fn seconds(text: &str) -> Result<u32, String> {
-    let seconds = whole(text, 0, 31_536_000, "--time 10")?;
-    Ok(u32::try_from(seconds).unwrap_or(u32::MAX))
+    whole(text, 0, 31_536_000, "--time 10")
 }
 
 pub(crate) fn port(text: &str) -> Result<u16, String> {
-    let port = whole(text, 1, u16::MAX.into(), "--port 5201")?;
-    Ok(u16::try_from(port).unwrap_or(u16::MAX))
+    whole(text, 1, u16::MAX.into(), "--port 5201")
 }
 
 /// A time between two events, which is not zero.
@@ -131,14 +125,14 @@ pub(crate) fn mathis_constant(text: &str) -> Result<MathisConstant, String> {
     }
 }
 
-fn whole(text: &str, low: u64, high: u64, example: &str) -> Result<u64, String> {
-    match text.trim().parse() {
-        Ok(value) if (low..=high).contains(&value) => Ok(value),
-        _ => Err(with_hint(
-            format!("it is not a whole number from {low} to {high}"),
-            format!("as in `{example}`"),
-        )),
-    }
+fn whole<T: TryFrom<u64>>(text: &str, low: u64, high: u64, example: &str) -> Result<T, String> {
+    let number = text.trim().parse().ok();
+    let allowed = number.filter(|number| (low..=high).contains(number));
+    let value = allowed.and_then(|number| T::try_from(number).ok());
+    value.ok_or_else(|| {
+        let what = format!("it is not a whole number from {low} to {high}");
+        with_hint(what, format!("as in `{example}`"))
+    })
 }
 
 fn quantity<T>(read: Result<T, ParseError>) -> Result<T, String> {

@@ -1,7 +1,8 @@
 //! The client's side of the control connection.
 
 use alloc::collections::VecDeque;
-use core::fmt;
+use alloc::format;
+use alloc::string::String;
 
 use gigatcp_units::{Duration, Instant};
 
@@ -36,13 +37,16 @@ pub enum ClientEvent {
 }
 
 /// Reason why a test failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ClientFailure {
     /// The server runs another test (ACCESS_DENIED).
+    #[error("the server is busy running a test")]
     Busy,
     /// The server aborted the test: it was interrupted (SERVER_TERMINATE).
+    #[error("the server has terminated")]
     ServerTerminated,
     /// The server reported an error.
+    #[error("the server reported: {code}{}", errno_text(*.errno))]
     ServerError {
         /// iperf3's number.
         code: ErrorCode,
@@ -50,27 +54,16 @@ pub enum ClientFailure {
         errno: Option<i32>,
     },
     /// The server violated the protocol, or stopped answering.
+    #[error("{0}")]
     Violation(Violation),
 }
 
-impl fmt::Display for ClientFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Busy => f.write_str("the server is busy running a test"),
-            Self::ServerTerminated => f.write_str("the server has terminated"),
-            Self::ServerError { code, errno } => {
-                write!(f, "the server reported: {code}")?;
-                match errno {
-                    Some(errno) if *errno != 0 => write!(f, ", errno {errno}"),
-                    _ => Ok(()),
-                }
-            }
-            Self::Violation(violation) => violation.fmt(f),
-        }
+fn errno_text(errno: Option<i32>) -> String {
+    match errno {
+        Some(errno) if errno != 0 => format!(", errno {errno}"),
+        _ => String::new(),
     }
 }
-
-impl core::error::Error for ClientFailure {}
 
 /// Phase of a test, named by what is expected next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

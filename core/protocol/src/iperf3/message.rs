@@ -1,6 +1,7 @@
 //! Cookies, state bytes and JSON blocks of the control connection.
 
 use alloc::collections::VecDeque;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -125,9 +126,10 @@ impl fmt::Display for State {
 }
 
 /// A violation of the protocol by a peer.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Violation {
     /// A byte that is not a state, or not valid at this point.
+    #[error("read {}, expected {expected}", state_text(*.byte))]
     UnexpectedState {
         /// The byte.
         byte: u8,
@@ -135,6 +137,7 @@ pub enum Violation {
         expected: &'static str,
     },
     /// A JSON block that exceeds the limit.
+    #[error("a JSON block of {length} bytes, at most {limit} are accepted")]
     TooLong {
         /// Its length field.
         length: u64,
@@ -142,6 +145,7 @@ pub enum Violation {
         limit: usize,
     },
     /// A JSON block that cannot be parsed.
+    #[error("{what} cannot be parsed: {reason}")]
     BadJson {
         /// The expected content.
         what: &'static str,
@@ -149,6 +153,7 @@ pub enum Violation {
         reason: String,
     },
     /// A JSON block without a required value.
+    #[error("{what} without `{key}`")]
     Missing {
         /// The expected content of the block.
         what: &'static str,
@@ -156,50 +161,32 @@ pub enum Violation {
         key: &'static str,
     },
     /// Results of a stream that was not opened (IESTREAMID).
+    #[error("results of stream {id}, which was not opened")]
     UnknownStream {
         /// Its id.
         id: u64,
     },
     /// The connection was closed before the test ended.
+    #[error("the other end closed the control connection before {expected}")]
     Closed {
         /// The message expected from the peer.
         expected: &'static str,
     },
     /// The peer did not answer in time.
+    #[error("no answer, expected {expected}")]
     TimedOut {
         /// The message expected from the peer.
         expected: &'static str,
     },
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnexpectedState { byte, expected } => match State::from_byte(*byte) {
-                Some(state) => write!(f, "read {state}, expected {expected}"),
-                None => write!(f, "read byte {byte:#04x}, expected {expected}"),
-            },
-            Self::TooLong { length, limit } => {
-                write!(
-                    f,
-                    "a JSON block of {length} bytes, at most {limit} are accepted"
-                )
-            }
-            Self::BadJson { what, reason } => write!(f, "{what} cannot be parsed: {reason}"),
-            Self::Missing { what, key } => write!(f, "{what} without `{key}`"),
-            Self::UnknownStream { id } => write!(f, "results of stream {id}, which was not opened"),
-            Self::Closed { expected } => {
-                write!(
-                    f,
-                    "the other end closed the control connection before {expected}"
-                )
-            }
-            Self::TimedOut { expected } => write!(f, "no answer, expected {expected}"),
-        }
+/// The state of a byte, if it is one.
+fn state_text(byte: u8) -> String {
+    match State::from_byte(byte) {
+        Some(state) => format!("{state}"),
+        None => format!("byte {byte:#04x}"),
     }
 }
-
-impl core::error::Error for Violation {}
 
 /// A JSON block: its length in four bytes, then the text.
 pub(super) fn json_block(value: &Value) -> Vec<u8> {

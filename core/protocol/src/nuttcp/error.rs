@@ -1,8 +1,8 @@
 //! Protocol errors between two ends: the text read, and the text expected.
 
 use alloc::borrow::ToOwned;
+use alloc::format;
 use alloc::string::String;
-use core::fmt;
 
 use super::version::Version;
 
@@ -10,9 +10,10 @@ use super::version::Version;
 const EXCERPT: usize = 80;
 
 /// The reason a test ended early.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
     /// A line that is not valid here.
+    #[error("read `{read}`, expected {expected}")]
     Unexpected {
         /// The line, shortened.
         read: String,
@@ -20,6 +21,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A line without an end.
+    #[error("read a line that begins with `{read}`, expected its end within {limit} bytes")]
     LineTooLong {
         /// Its beginning.
         read: String,
@@ -27,16 +29,19 @@ pub enum Error {
         limit: usize,
     },
     /// More lines in one read than any test has.
+    #[error("read more than {limit} lines at once, expected a line an interval")]
     TooManyLines {
         /// Maximum number of outputs that may wait.
         limit: usize,
     },
     /// The peer closed the control connection.
+    #[error("the peer closed the control connection, expected {expected}")]
     Closed {
         /// The expected line.
         expected: &'static str,
     },
     /// A parameter with an invalid value.
+    #[error("read `{key} = {read}`, expected {expected}")]
     Parameter {
         /// The parameter's key.
         key: &'static str,
@@ -46,6 +51,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A parameter that the client's version always sends is missing.
+    #[error("read parameters without `{key}`, expected it from {}", senders(*.since))]
     MissingParameter {
         /// The parameter's key.
         key: &'static str,
@@ -53,18 +59,22 @@ pub enum Error {
         since: Version,
     },
     /// The client requests a service that this server is configured to deny.
+    #[error("this server does not allow {what}")]
     NotAllowed {
         /// The requested service.
         what: &'static str,
     },
     /// The server does not support an option without which the test has no meaning.
+    #[error("{0}")]
     Unsupported(Unsupported),
     /// The server refused the test.
+    #[error("the server refused the test: {said}")]
     Refused {
         /// Its message.
         said: String,
     },
     /// The server reported an error during the test.
+    #[error("the server reported: {said}")]
     Peer {
         /// Its message.
         said: String,
@@ -72,7 +82,8 @@ pub enum Error {
 }
 
 /// An option that the server's version does not support.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{key}` needs nuttcp {since} or later, the server is {server}")]
 pub struct Unsupported {
     /// The parameter's key.
     pub key: &'static str,
@@ -82,57 +93,13 @@ pub struct Unsupported {
     pub since: Version,
 }
 
-impl fmt::Display for Unsupported {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, server, since } = self;
-        write!(
-            to,
-            "`{key}` needs nuttcp {since} or later, the server is {server}"
-        )
+/// The versions that send a parameter.
+fn senders(since: Version) -> String {
+    match since {
+        Version::UNKNOWN => "every nuttcp".to_owned(),
+        since => format!("nuttcp {since} or later"),
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unexpected { read, expected } => write!(to, "read `{read}`, expected {expected}"),
-            Self::LineTooLong { read, limit } => write!(
-                to,
-                "read a line that begins with `{read}`, expected its end within {limit} bytes"
-            ),
-            Self::TooManyLines { limit } => {
-                write!(
-                    to,
-                    "read more than {limit} lines at once, expected a line an interval"
-                )
-            }
-            Self::Closed { expected } => {
-                write!(
-                    to,
-                    "the peer closed the control connection, expected {expected}"
-                )
-            }
-            Self::Parameter {
-                key,
-                read,
-                expected,
-            } => write!(to, "read `{key} = {read}`, expected {expected}"),
-            Self::MissingParameter { key, since } => {
-                write!(to, "read parameters without `{key}`, expected it from ")?;
-                match *since {
-                    Version::UNKNOWN => to.write_str("every nuttcp"),
-                    since => write!(to, "nuttcp {since} or later"),
-                }
-            }
-            Self::NotAllowed { what } => write!(to, "this server does not allow {what}"),
-            Self::Unsupported(unsupported) => unsupported.fmt(to),
-            Self::Refused { said } => write!(to, "the server refused the test: {said}"),
-            Self::Peer { said } => write!(to, "the server reported: {said}"),
-        }
-    }
-}
-
-impl core::error::Error for Error {}
 
 /// Beginning of a peer's text, short enough to be repeated.
 pub(super) fn excerpt(text: &str) -> String {

@@ -3,7 +3,7 @@
 //!
 //! Cost of a packet: a system call in each direction (packets of a batch share one,
 //! [`gigatcp_linux::batch`]), and one copy between kernel and user. A payload is written from the
-//! application's memory, and read into memory that the receive buffer shares ([`crate::slabs`]). A
+//! application's memory, and read into memory that the receive buffer shares ([`gigatcp_wire::Slabs`]). A
 //! system call reads one packet, since the driver returns no more.
 
 use std::fs::File;

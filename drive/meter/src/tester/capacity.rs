@@ -408,7 +408,7 @@ pub(super) fn send_train(
     }
     let time = start.elapsed();
     socket.set_nonblocking(false)?;
-    let nanos = gigatcp_units::Duration::from_nanos(time.as_nanos() as u64);
+    let nanos = gigatcp_units::Duration::from(time);
     Ok(SentTrain {
         train,
         packets: count - left as u32,

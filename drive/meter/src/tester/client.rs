@@ -315,7 +315,7 @@ impl<'a> Test<'a> {
         let is_tcp = parameters.transport == Transport::Tcp;
         if is_tcp && parameters.direction == Direction::Reverse {
             let rtt = control.and_then(|view| view.srtt).unwrap_or_default();
-            let rtt = Duration::from_nanos(rtt.as_nanos());
+            let rtt = Duration::from(rtt);
             let test = (self.server, self.control_mss, self.cookie);
             self.trains = capacity::from_server(self.request, test, rtt);
         }
@@ -350,27 +350,15 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
-    /// A socket for a stream, bound as the user requested.
-    fn stream_socket(&self, place: usize) -> io::Result<RawSocket> {
-        let domain = Domain::for_address(self.server);
-        let socket = options::socket(domain, self.traffic.parameters())?;
-        bind(&socket, self.request, self.server, self.local_port(place))?;
-        Ok(socket)
-    }
-
-    /// Local port that the user requested for a stream.
-    fn local_port(&self, place: usize) -> Option<u16> {
-        self.request.client_port.map(|port| port + place as u16)
-    }
-
     fn open_tcp(&self, place: usize) -> io::Result<Socket> {
         #[cfg(target_os = "linux")]
         if let Stack::Engine(engine) = &self.request.stack {
-            let stream = engine.connect(self.server, self.request, self.local_port(place))?;
+            let stream =
+                engine.connect(self.server, self.request, local_port(self.request, place))?;
             stream.write_all(self.cookie.as_bytes())?;
             return Ok(Socket::Engine(Box::new(stream)));
         }
-        let socket = self.stream_socket(place)?;
+        let socket = stream_socket(self.request, self.server, place)?;
         socket.connect_timeout(&self.server.into(), self.request.connect_timeout)?;
         let mut stream = TcpStream::from(socket);
         stream.write_all(self.cookie.as_bytes())?;
@@ -379,7 +367,7 @@ impl<'a> Test<'a> {
 
     /// Connects a UDP stream: four bytes in each direction, repeated if they are lost.
     fn open_udp(&self, place: usize, stops: &dyn Fn() -> bool) -> io::Result<UdpSocket> {
-        let socket = UdpSocket::from(self.stream_socket(place)?);
+        let socket = UdpSocket::from(stream_socket(self.request, self.server, place)?);
         socket.connect(self.server)?;
         let (longest, between) = UDP_ANSWER;
         socket.set_read_timeout(Some(between))?;
@@ -539,6 +527,22 @@ fn connect_control(request: &Request, to: SocketAddr) -> Result<TcpStream, TestE
         .connect_timeout(&to.into(), request.connect_timeout)
         .map_err(failed)?;
     Ok(socket.into())
+}
+
+/// A socket for the stream with number `place`, bound as the user requested.
+pub(super) fn stream_socket(
+    request: &Request,
+    to: SocketAddr,
+    place: usize,
+) -> io::Result<RawSocket> {
+    let socket = options::socket(Domain::for_address(to), &request.parameters)?;
+    bind(&socket, request, to, local_port(request, place))?;
+    Ok(socket)
+}
+
+/// Local port that the user requested for a stream.
+fn local_port(request: &Request, place: usize) -> Option<u16> {
+    request.client_port.map(|port| port + place as u16)
 }
 
 /// Binds a socket to the address, port and interface that the user requested, if any.

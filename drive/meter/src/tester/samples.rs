@@ -138,7 +138,7 @@ impl Recorder {
         }
         if at >= self.host_due {
             let step = stream::spaced(HOST_STEP);
-            self.host_due = at + Duration::from_nanos(step.as_nanos() as u64);
+            self.host_due = at + step.into();
             self.host.push(self.host_sampler.read(at), MAX_READINGS);
         }
     }

@@ -199,7 +199,7 @@ impl Traffic {
             return;
         };
         let since = now.saturating_duration_since(start);
-        let at = gigatcp_units::Instant::from_nanos(since.as_nanos() as u64);
+        let at = gigatcp_units::Instant::from(since);
         let (accounts, streams) = (&mut self.accounts, &self.streams);
         self.recorder.sample(at, streams, |index, reading| {
             if let Some(account) = accounts.get_mut(index) {
@@ -598,7 +598,7 @@ impl Extremes {
         self.max_cwnd = self.max_cwnd.max(view.cwnd.as_u64());
         self.max_snd_wnd = self.max_snd_wnd.max(view.snd_wnd.as_u64());
         if let Some(rtt) = view.srtt {
-            let rtt = Duration::from_nanos(rtt.as_nanos());
+            let rtt = Duration::from(rtt);
             let [min, max] = self.rtt.unwrap_or([rtt, rtt]);
             self.rtt = Some([min.min(rtt), max.max(rtt)]);
             self.rtt_sum += rtt;

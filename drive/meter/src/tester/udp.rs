@@ -40,7 +40,7 @@ pub(super) fn sleep_until_due(source: &Source) {
 
 fn sleep_until(due: Instant) {
     let left = due.saturating_since(now());
-    std::thread::sleep(time::Duration::from_nanos(left.as_nanos()).min(MAX_WAIT));
+    std::thread::sleep(time::Duration::from(left).min(MAX_WAIT));
 }
 
 /// Prepares a socket for [`receive_batch`].

@@ -66,7 +66,7 @@ impl Wire {
 
     /// Current time of the protocol's clock.
     pub(super) fn now(&self) -> units::Instant {
-        units::Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
+        self.epoch.elapsed().into()
     }
 
     /// Converts a time of the protocol's clock to the system's.

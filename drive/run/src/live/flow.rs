@@ -251,7 +251,7 @@ impl<'a> Running<'a> {
             let left = match self.flow.stop {
                 Stop::Bytes(bytes) => bytes.as_u64() - *written,
                 Stop::After(span) => {
-                    let time = Span::from_nanos((at + span).saturating_since(now()).as_nanos());
+                    let time = Span::from((at + span).saturating_since(now()));
                     // Near the end, each write ends with the time.
                     if time < MAX_WRITE && !time.is_zero() {
                         end.set_patience(time)?;
@@ -348,7 +348,7 @@ impl<'a> Running<'a> {
 
     fn wait_until(&self, at: Instant) {
         while self.goes_on() {
-            let left = Span::from_nanos(at.saturating_since(now()).as_nanos());
+            let left = Span::from(at.saturating_since(now()));
             if left.is_zero() {
                 return;
             }

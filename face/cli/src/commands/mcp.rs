@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let server = Server {
         root: Root::new(&arguments.root)?,
-        timeout: std::time::Duration::from_nanos(arguments.timeout.as_nanos()),
+        timeout: arguments.timeout.into(),
         calls: Semaphore::new(MAX_IN_FLIGHT),
     };
     let cannot = |error: &io::Error| Failure::io("serve on standard input", error);

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use gigatcp_protocol::iperf3::{Cookie, Direction, Results, StreamResults, Transport as Carrier};
 use gigatcp_protocol::ndt7::{self, Measurement};
 use gigatcp_why::counters::Reading;
-use socket2::{Domain, SockRef};
+use socket2::SockRef;
 use tungstenite::client::{ClientRequestBuilder, client_with_config};
 use tungstenite::handshake::HandshakeError;
 use tungstenite::http::Uri;
@@ -36,7 +36,7 @@ use self::stream::Reported;
 pub(super) use self::stream::WebSocketStream;
 use self::transport::{Bounded, Transport};
 pub use self::url::Ndt7Url;
-use super::client::{bind, first_address, random, unless_stopped};
+use super::client::{first_address, random, stream_socket, unless_stopped};
 use super::counters::Role;
 use super::latency::{self, Latency, Pings};
 use super::options;
@@ -196,10 +196,10 @@ impl<'a> Test<'a> {
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Option<EarlyEnd> {
         let requested = Duration::from_secs(self.request.parameters.time.into());
-        let runtime = Duration::from_nanos(ndt7::RUNTIME.as_nanos());
+        let runtime = Duration::from(ndt7::RUNTIME);
         // The server ends a test of full length; its end says that all has arrived.
         let longest = match requested >= runtime {
-            true => Duration::from_nanos(ndt7::MAX_RUNTIME.as_nanos()),
+            true => ndt7::MAX_RUNTIME.into(),
             false => requested,
         };
         let deadline = Instant::now() + longest;
@@ -251,8 +251,7 @@ impl<'a> Test<'a> {
 /// Connects to an address of the server, with the options of a stream.
 fn connect(request: &Request, to: SocketAddr) -> Result<TcpStream, TestError> {
     let failed = |cause| TestError::Connect { to, cause };
-    let socket = options::socket(Domain::for_address(to), &request.parameters).map_err(failed)?;
-    bind(&socket, request, to, request.client_port).map_err(failed)?;
+    let socket = stream_socket(request, to, 0).map_err(failed)?;
     socket
         .connect_timeout(&to.into(), request.connect_timeout)
         .map_err(failed)?;

@@ -12,9 +12,9 @@ use gigatcp_protocol::nuttcp::output::Amount;
 use gigatcp_protocol::nuttcp::output::brief::Brief;
 use gigatcp_protocol::nuttcp::output::read::Verbose;
 use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Client, Output};
-use socket2::{Domain, SockRef, Socket as RawSocket};
+use socket2::{Domain, SockRef};
 
-use super::super::client::{bind, control_connection, is_timeout, random};
+use super::super::client::{control_connection, is_timeout, random, stream_socket};
 use super::super::counters::Role;
 use super::super::options;
 use super::super::outcome::{Outcome, TestError};
@@ -340,20 +340,13 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
-    fn socket(&self, to: SocketAddr, place: usize) -> io::Result<RawSocket> {
-        let socket = options::socket(Domain::for_address(to), &self.request.parameters)?;
-        let port = self.request.client_port.map(|port| port + place as u16);
-        bind(&socket, self.request, to, port)?;
-        Ok(socket)
-    }
-
     /// Connects a stream and returns the time that took.
     ///
     /// A server may begin to listen at its port after it has consented.
     fn tcp(&self, to: SocketAddr, place: usize) -> io::Result<(TcpStream, Duration)> {
-        let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
+        let deadline = Instant::now() + Duration::from(ACCEPT_TIMEOUT);
         loop {
-            let socket = self.socket(to, place)?;
+            let socket = stream_socket(self.request, to, place)?;
             let start = Instant::now();
             match socket.connect_timeout(&to.into(), self.request.connect_timeout) {
                 Ok(()) => return Ok((socket.into(), start.elapsed())),
@@ -364,12 +357,12 @@ impl<'a> Test<'a> {
                     }
                 }
             }
-            std::thread::sleep(Duration::from_nanos(CONNECT_PAUSE.as_nanos()));
+            std::thread::sleep(CONNECT_PAUSE.into());
         }
     }
 
     fn udp_to(&self, to: SocketAddr) -> io::Result<UdpSocket> {
-        let socket = UdpSocket::from(self.socket(to, 0)?);
+        let socket = UdpSocket::from(stream_socket(self.request, to, 0)?);
         socket.connect(to)?;
         Ok(socket)
     }

@@ -15,12 +15,8 @@ use super::super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::super::traffic::Traffic;
 use super::transfer::Transfer;
 
-fn span(length: Duration) -> units::Duration {
-    units::Duration::from_nanos(length.as_nanos() as u64)
-}
-
 fn amount(bytes: u64, length: Duration) -> Amount {
-    Amount::new(Bytes::new(bytes), span(length))
+    Amount::new(Bytes::new(bytes), length.into())
 }
 
 /// An interval of one direction for nuttcp's line; `role` is this end's.
@@ -179,7 +175,7 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
     Connected {
         peer: first.peer.ip().to_canonical().to_string(),
         mss: options.mss,
-        rtt: rtt.map(span),
+        rtt: rtt.map(units::Duration::from),
         granted: Windows {
             send_bytes: options.send_buffer,
             receive_bytes: options.receive_buffer,

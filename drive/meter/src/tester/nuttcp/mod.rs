@@ -54,9 +54,7 @@ fn requested(request: &Request, block: usize) -> Parameters {
     let rate = common
         .bandwidth
         .map(|rate| (rate.saturating_mul(streams.into()) / 1000).max(1));
-    let interval = request.interval.map(|length| {
-        units::Duration::from_nanos(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
-    });
+    let interval = request.interval.map(units::Duration::from);
     let has_jitter = is_udp && request.instantaneous && rate.is_some();
     Parameters {
         buffer_bytes: block as u32,
@@ -99,7 +97,7 @@ fn requested(request: &Request, block: usize) -> Parameters {
 pub(super) fn common(wanted: &Parameters) -> iperf3::Parameters {
     let streams = u64::from(wanted.streams.max(1));
     let is_set = |value: u32| (value > 0).then_some(value);
-    let seconds = Duration::from_nanos(wanted.time_limit.as_nanos());
+    let seconds = Duration::from(wanted.time_limit);
     let bytes = wanted
         .buffers
         .map(|buffers| buffers.saturating_mul(wanted.buffer_bytes.into()));

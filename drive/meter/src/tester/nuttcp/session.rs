@@ -134,7 +134,7 @@ fn queue_results(served: &mut Served, transfer: &Transfer) {
 fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer> {
     let wanted = &served.wanted;
     let block = wanted.buffer_bytes as usize;
-    let own = Duration::from_nanos(wanted.interval.as_nanos());
+    let own = Duration::from(wanted.interval);
     let interval = if own.is_zero() { interval } else { Some(own) };
     let spans = (interval, request::SAMPLING);
     let mut traffic = Traffic::new(super::common(wanted), block, spans);
@@ -152,7 +152,7 @@ fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer>
 
 /// Data streams: from the thread that accepts them, or opened from here.
 fn streams(served: &mut Served, stops: &dyn Fn() -> bool) -> io::Result<Vec<Socket>> {
-    let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
+    let deadline = Instant::now() + Duration::from(ACCEPT_TIMEOUT);
     served.flush();
     let count = usize::from(served.wanted.streams);
     if ports::awaited(&served.wanted).is_none() {
@@ -195,7 +195,7 @@ fn open(
         }
         match socket.connect_timeout(&to.into(), left) {
             Ok(()) => return Ok(Socket::Tcp(TcpStream::from(socket))),
-            Err(_) => std::thread::sleep(Duration::from_nanos(CONNECT_PAUSE.as_nanos())),
+            Err(_) => std::thread::sleep(CONNECT_PAUSE.into()),
         }
     }
 }
@@ -261,7 +261,7 @@ impl Reporter {
             line.total_transmitted = transfer.link.datagrams().total().sent;
         }
         self.bytes += line.received.bytes.as_u64();
-        let since = units::Duration::from_nanos(interval.end.as_nanos() as u64);
+        let since = units::Duration::from(interval.end);
         let counts = interval.streams.first().map(|part| part.udp.stock);
         line.total = Some(Total {
             received: Amount::new(Bytes::new(self.bytes), since),

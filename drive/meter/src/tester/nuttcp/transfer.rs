@@ -140,7 +140,7 @@ impl Transfer {
             State::Markers(number, due) => {
                 if now >= due && number < END_MARKERS {
                     self.send_marker(Datagram::End(number));
-                    let pause = Duration::from_nanos(END_PAUSE.as_nanos());
+                    let pause = Duration::from(END_PAUSE);
                     self.state = State::Markers(number + 1, due + pause);
                 }
                 None
@@ -159,14 +159,14 @@ impl Transfer {
             // The last marker arrives long after the end.
             let duration = self.link.datagrams().duration(monotonic());
             if let Some((start, _)) = self.traffic.started_at {
-                over_at = start + Duration::from_nanos(duration.as_nanos());
+                over_at = start + Duration::from(duration);
             }
         }
         self.traffic.stop_at(over_at, report);
         self.state = State::Over;
         if is_udp && self.role == Role::Sender {
             self.send_marker(Datagram::End(0));
-            let pause = Duration::from_nanos(END_PAUSE.as_nanos());
+            let pause = Duration::from(END_PAUSE);
             self.state = State::Markers(1, Instant::now() + pause);
         }
         TransferChange::Ended
@@ -205,7 +205,7 @@ impl Transfer {
     pub(super) fn is_late(&self, now: Instant) -> bool {
         let limit = self.link.parameters.time_limit;
         let started = self.traffic.started_at.filter(|_| !limit.is_zero());
-        let longest = Duration::from_nanos(limit.as_nanos()) + LATE;
+        let longest = Duration::from(limit) + LATE;
         started.is_some_and(|(start, _)| now > start + longest)
     }
 
@@ -214,7 +214,7 @@ impl Transfer {
         let limit = self.link.parameters.time_limit;
         let (start, _) = self.traffic.started_at?;
         let is_timed = self.role == Role::Sender && !limit.is_zero();
-        is_timed.then(|| start + Duration::from_nanos(limit.as_nanos()))
+        is_timed.then(|| start + Duration::from(limit))
     }
 
     /// Sends the marker that is due; returns whether data may follow.
@@ -225,7 +225,7 @@ impl Transfer {
         if number == 0 || self.link.agreed.second_begin {
             self.send_marker(Datagram::Begin(number));
         }
-        let pause = Duration::from_nanos(BEGIN_PAUSE.as_nanos());
+        let pause = Duration::from(BEGIN_PAUSE);
         self.state = State::Opened(number + 1, Instant::now() + pause);
         number > 0
     }
@@ -243,7 +243,7 @@ impl Transfer {
 
     /// Time over which this end sent or received.
     pub(super) fn duration(&self) -> units::Duration {
-        units::Duration::from_nanos(self.traffic.measured.as_nanos() as u64)
+        self.traffic.measured.into()
     }
 }
 

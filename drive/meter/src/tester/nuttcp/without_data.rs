@@ -97,7 +97,7 @@ fn third_party(served: &mut Served, stops: &dyn Fn() -> bool) -> String {
     request.data_port = wanted.port;
     request.instantaneous = wanted.instantaneous;
     request.parameters = super::common(&wanted);
-    let interval = Duration::from_nanos(wanted.interval.as_nanos());
+    let interval = Duration::from(wanted.interval);
     request.interval = (!interval.is_zero()).then_some(interval);
     let format = wanted.format;
     let is_sender = request.parameters.direction.has_forward();

@@ -474,7 +474,7 @@ impl<'a> Test<'a> {
 
     fn count(&mut self, latency: Duration, now: Instant) {
         self.last_response = now;
-        let time = gigatcp_units::Duration::from_nanos(latency.as_nanos() as u64);
+        let time = gigatcp_units::Duration::from(latency);
         self.current.count += 1;
         self.current.latencies.count(time);
         if !self.current.omitted {

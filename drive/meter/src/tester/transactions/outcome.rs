@@ -41,7 +41,7 @@ impl TransactionInterval {
             1.0.. => (!self.latencies.is_empty()).then(|| self.latencies.max()),
             _ => self.latencies.quantile(share),
         };
-        time.map(|time| Duration::from_nanos(time.as_nanos()))
+        time.map(Duration::from)
     }
 }
 

@@ -555,5 +555,5 @@ fn monotonic_nanos(at: Instant) -> i64 {
 
 fn cpu() -> Duration {
     let (user, system) = clock::process_split();
-    Duration::from_nanos(u64::try_from((user + system).as_nanos()).unwrap_or(u64::MAX))
+    (user + system).into()
 }

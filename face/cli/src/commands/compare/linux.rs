@@ -96,10 +96,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let paths = paths::read(&arguments.paths)?;
     let settings = sysctl::read(&arguments.sysctl)?;
-    let within = Duration::from_nanos(arguments.within.as_nanos());
+    let within = Duration::from(arguments.within);
     let rule = Rule::new(arguments, paths.len());
     let limit = match arguments.timeout {
-        Some(limit) => Duration::from_nanos(limit.as_nanos()),
+        Some(limit) => limit.into(),
         None => within
             .div_f64(2.0 * rule.budget() * paths.len() as f64)
             .max(MIN_LIMIT),

@@ -1,7 +1,5 @@
 //! Turns options into a request, and errors into hints.
 
-use std::time;
-
 use gigatcp_meter::tester::auth;
 use gigatcp_meter::tester::{Ndt7Url, PingSet, Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{
@@ -245,7 +243,7 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
 /// The first option that STAMP or transactions do not have.
 fn lacking(arguments: &Arguments, settings: &Settings) -> Option<&'static str> {
     let is_stamp = arguments.mode == super::Mode::Stamp;
-    let lacks = [
+    let mut lacks = [
         (
             is_stamp && arguments.parallel != Streams::Count(1),
             "--parallel",
@@ -303,8 +301,8 @@ fn lacking(arguments: &Arguments, settings: &Settings) -> Option<&'static str> {
             ),
             "this --format",
         ),
-    ];
-    let mut lacks = lacks.into_iter();
+    ]
+    .into_iter();
     lacks.find_map(|(is_given, option)| is_given.then_some(option))
 }
 
@@ -411,9 +409,9 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
     request.protocol = protocol(arguments);
     request.data_port = settings.data_port;
     request.instantaneous = settings.is_instantaneous;
-    request.interval = (!arguments.interval.is_zero()).then(|| std_time(arguments.interval));
-    request.connect_timeout = std_time(settings.connect_timeout);
-    request.receive_timeout = std_time(settings.receive_timeout);
+    request.interval = (!arguments.interval.is_zero()).then(|| arguments.interval.into());
+    request.connect_timeout = settings.connect_timeout.into();
+    request.receive_timeout = settings.receive_timeout.into();
     request.offload = settings.gsro;
     request.adds_streams = arguments.parallel == Streams::Auto;
     request.latency = match (arguments.rrul || request.adds_streams, arguments.latency) {
@@ -440,10 +438,6 @@ fn set_own_end(request: &mut Request, arguments: &Arguments, settings: &Settings
         (_, true) => Some(false),
         _ => None,
     };
-}
-
-fn std_time(length: Duration) -> time::Duration {
-    time::Duration::from_nanos(length.as_nanos())
 }
 
 /// Error for a test without data, with hints.

@@ -82,64 +82,43 @@ const KEYS: [Key; 17] = [
         name: "response_size",
         value: "SIZE",
         about: "bytes of a response of --mode tcp_rr, tcp_crr or udp_rr [default: 1; udp_rr: 16]",
-        set: |settings, text| {
-            settings.response_size = Some(request::amount(text)?);
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.response_size, request::amount(text).map(Some)),
     },
     Key {
         name: "fq_rate",
         value: "RATE",
         about: "pacing rate of each stream, kept by the kernel",
-        set: |settings, text| {
-            settings.fq_rate = Some(request::rate(text)?);
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.fq_rate, request::rate(text).map(Some)),
     },
     Key {
         name: "bind_dev",
         value: "NAME",
         about: "interface to send through",
-        set: |settings, text| {
-            settings.bind_dev = Some(text.to_owned());
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.bind_dev, Ok(Some(text.to_owned()))),
     },
     Key {
         name: "cport",
         value: "PORT",
         about: "first local port of the streams",
-        set: |settings, text| {
-            settings.client_port = Some(values::port(text)?);
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.client_port, values::port(text).map(Some)),
     },
     Key {
         name: "connect_timeout",
         value: "TIME",
         about: "connection timeout [default: 30 s]",
-        set: |settings, text| {
-            settings.connect_timeout = request::timeout(text)?;
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.connect_timeout, request::timeout(text)),
     },
     Key {
         name: "rcv_timeout",
         value: "TIME",
         about: "timeout without data [default: 120 s]",
-        set: |settings, text| {
-            settings.receive_timeout = request::timeout(text)?;
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.receive_timeout, request::timeout(text)),
     },
     Key {
         name: "skip_rx_copy",
         value: "BOOL",
         about: "discard received data in the kernel (MSG_TRUNC) instead of copying it",
-        set: |settings, text| {
-            settings.skips_rx_copy = flag(text)?;
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.skips_rx_copy, flag(text)),
     },
     Key {
         name: "gsro",
@@ -159,19 +138,13 @@ const KEYS: [Key; 17] = [
         name: "username",
         value: "NAME",
         about: "user for a server that requires one; the password is in $IPERF3_PASSWORD",
-        set: |settings, text| {
-            settings.username = Some(text.to_owned());
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.username, Ok(Some(text.to_owned()))),
     },
     Key {
         name: "rsa_public_key",
         value: "FILE",
         about: "the server's RSA public key, which encrypts name and password",
-        set: |settings, text| {
-            settings.rsa_public_key = Some(text.into());
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.rsa_public_key, Ok(Some(text.into()))),
     },
     Key {
         name: "pkcs1_padding",
@@ -190,28 +163,19 @@ const KEYS: [Key; 17] = [
         name: "title",
         value: "TEXT",
         about: "title stored with the result",
-        set: |settings, text| {
-            settings.title = Some(text.to_owned());
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.title, Ok(Some(text.to_owned()))),
     },
     Key {
         name: "server_output",
         value: "BOOL",
         about: "also show the server's output",
-        set: |settings, text| {
-            settings.gets_server_output = flag(text)?;
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.gets_server_output, flag(text)),
     },
     Key {
         name: "readings",
         value: "FILE",
         about: "store the readings of both ends' counters, from which the diagnosis is made",
-        set: |settings, text| {
-            settings.readings = Some(text.into());
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.readings, Ok(Some(text.into()))),
     },
     Key {
         name: "data_port",
@@ -229,10 +193,7 @@ const KEYS: [Key; 17] = [
         name: "instantaneous",
         value: "BOOL",
         about: "never exceed the rate -b: do not catch up after a delay (nuttcp's -Ri)",
-        set: |settings, text| {
-            settings.is_instantaneous = flag(text)?;
-            Ok(())
-        },
+        set: |settings, text| put(&mut settings.is_instantaneous, flag(text)),
     },
 ];
 
@@ -240,6 +201,11 @@ impl Key {
     fn form(&self) -> String {
         format!("{}={}", self.name, self.value)
     }
+}
+
+fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
 }
 
 fn flag(text: &str) -> Result<bool, String> {

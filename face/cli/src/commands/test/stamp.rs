@@ -33,7 +33,7 @@ pub(super) fn run(
                 .effect("nothing was measured"),
         );
     }
-    let interval = Duration::from_nanos(settings.stamp_interval.as_nanos());
+    let interval = Duration::from(settings.stamp_interval);
     let interrupt = Interrupt::listen()?;
     let stops = || interrupt.signal().is_some();
     let measured = match stamp::run(request, interval, length as usize, &stops) {

@@ -72,7 +72,7 @@ fn wait(until: Instant, stop: &AtomicBool) {
         if left.is_zero() {
             return;
         }
-        std::thread::sleep(std::time::Duration::from_nanos(left.min(STEP).as_nanos()));
+        std::thread::sleep(left.min(STEP).into());
     }
 }
 

@@ -54,7 +54,7 @@ impl Recording {
         if self.recorder.is_paused(at) {
             return;
         }
-        let age = std::time::Duration::from_nanos(now().saturating_since(at).as_nanos());
+        let age = std::time::Duration::from(now().saturating_since(at));
         let added = self.recorder.sample(watch, at, SystemTime::now() - age);
         if let Err(error) = &added
             && !self.fails

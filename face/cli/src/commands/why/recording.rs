@@ -112,7 +112,7 @@ fn interval(text: &str, length: Duration, now: DateTime<Local>) -> Result<Interv
     if begin > now {
         return Err(wrong("it is in the future"));
     }
-    let to = from + StdDuration::from_nanos(length.as_nanos());
+    let to = from + StdDuration::from(length);
     Ok(Interval { from, to })
 }
 
