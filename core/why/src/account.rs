@@ -178,8 +178,8 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     /// Whether the window grew in slow start again, after one of at least two pauses, and had not
     /// reached the best rate.
     fn is_restart(&self, moment: &Moment<'_, '_, '_>) -> bool {
-        let restarts = &self.facts.restarts;
-        restarts.count >= 2
+        let restarts = &self.m.restarts;
+        restarts.are_repeated()
             && restarts.includes(moment.index)
             && moment.has_standing_queue() != Some(true)
             && self.m.near_rate(moment.index) < 0.85 * self.m.peak

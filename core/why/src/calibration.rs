@@ -12,7 +12,6 @@ use gigatcp_units::Duration;
 use crate::account::{Account, Attributed};
 use crate::causes::CAUSES;
 use crate::measures::Measures;
-use crate::measures::restarts::Restarts;
 use crate::round::State;
 use crate::score::position;
 use crate::verdict::MIN_CONFIDENCE;
@@ -91,15 +90,12 @@ pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 
         .filter(|_| CAUSES[cause].leads_from.is_some())
         .map(|index| account.causes[index].time)
         .fold(Duration::ZERO, |sum, time| sum + time);
-    let growth = CAUSES.iter().zip(&account.causes);
-    let regrowth = growth
-        .filter(|(other, _)| other.leads_over_pauses_from.is_some())
-        .filter(|_| CAUSES[cause].states.contains(&State::Idle))
-        .map(|(_, growth)| {
-            growth
-                .time
-                .min(Restarts::of(m.rounds, m.mss(), m.base).growing)
-        })
+    let is_pause = CAUSES[cause].states.contains(&State::Idle);
+    let regrowth = CAUSES
+        .iter()
+        .zip(&account.causes)
+        .filter(|(growth, _)| is_pause && growth.leads_over_pauses_from.is_some())
+        .map(|(_, growth)| growth.time.min(m.restarts.growing))
         .fold(Duration::ZERO, |sum, time| sum + time);
     let known = m.duration.saturating_sub(account.unknown + full + regrowth);
     let share = time / known.as_secs_f64().max(time).max(1e-9);

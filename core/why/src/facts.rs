@@ -12,7 +12,6 @@ use crate::causes::CAUSES;
 use crate::conditions::{closes, is_dead};
 use crate::features::hides_loss;
 use crate::measures::losses::needless;
-use crate::measures::restarts::Restarts;
 use crate::measures::{Measures, per_second, ratio};
 use crate::next_limit::window_rate;
 use crate::outcome::trailing_idle;
@@ -81,8 +80,6 @@ pub(crate) struct Facts<'a, 'b> {
     pub lost_at_edge: Option<Instant>,
     /// Trigger of each recovery episode, where facts decide: index of the cause.
     pub triggers: Vec<Option<usize>>,
-    /// Slow starts after pauses.
-    pub restarts: Restarts,
     /// Standing queue of each round: the smallest RTT of it above the minimum of the path.
     standing: Vec<Option<Duration>>,
 }
@@ -131,7 +128,6 @@ impl<'a, 'b> Facts<'a, 'b> {
             timeouts_in_row: trigger::timeouts_in_row(m),
             lost_at_edge: trigger::lost_at_edge(m),
             triggers: trigger::all(m),
-            restarts: Restarts::of(m.rounds, m.mss(), m.base),
             standing: (0..m.rounds.len())
                 .map(|index| standing(m, index))
                 .collect(),

@@ -106,14 +106,14 @@ pub struct Diagnosis {
 impl Diagnosis {
     pub(crate) fn of(mut m: Measures<'_>) -> Self {
         let mut spans: Vec<Span> = Vec::new();
-        let (account, outcome, is_restarted) = {
+        let (account, outcome) = {
             let facts = Facts::of(&m);
             let account = Scored::of(&facts).attribute(|slice| match spans.last_mut() {
                 Some(last) if last.cause == slice.cause => last.length += slice.length,
                 _ => spans.push(slice),
             });
             let outcome = Outcome::of(&facts, &account);
-            (account, outcome, facts.restarts.count >= 2)
+            (account, outcome)
         };
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let next = NextLimit::of(&m, &account);
@@ -143,7 +143,7 @@ impl Diagnosis {
             icmp_errors: [m.side, m.side.other()]
                 .map(|side| m.icmp_errors[side as usize])
                 .concat(),
-            is_restarted,
+            is_restarted: m.restarts.are_repeated(),
             joined: m.pair.map(|pair| joined(pair.between)),
         };
         diagnosis.chain = match diagnosis.headline() {
@@ -231,8 +231,8 @@ impl Diagnosis {
     }
 
     /// The cause that a host or its application can remove, if the larger one is a saturated path,
-    /// or the client's pauses after which the window began small again, and this one is certain and took a fair
-    /// part of the time. From counters, which often leave
+    /// or the client's pauses after which the window began small again, and this one is certain and
+    /// took a fair part of the time. From counters, which often leave
     /// the larger one unsure, a pause leads as well.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
         let is_paused = self.is_restarted && first.cause.is_idle_by_wish;

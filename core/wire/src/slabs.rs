@@ -91,11 +91,11 @@ impl Slabs {
         let needed = len.max(self.size);
         let mut oldest = self.used.iter_mut().take(CHECKED);
         let free = oldest.position(|slab| slab.try_reclaim(needed));
-        let next = free.and_then(|place| self.used.remove(place));
-        if next.is_none() && self.used.len() >= self.max_used {
+        let reused = free.and_then(|place| self.used.remove(place));
+        if reused.is_none() && self.used.len() >= self.max_used {
             return false;
         }
-        let next = next.unwrap_or_else(|| {
+        let next = reused.unwrap_or_else(|| {
             self.allocated += 1;
             BytesMut::with_capacity(needed)
         });

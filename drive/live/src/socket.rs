@@ -451,9 +451,9 @@ impl Socket {
             parts.for_each(|part| octets.extend_from_slice(part));
             return octets.into();
         }
-        let mut slabs = lock(&self.slabs);
+        let mut kept = lock(&self.slabs);
         self.copied.store(true, Ordering::Relaxed);
-        let slabs = slabs.get_or_insert_with(|| Slabs::new(SLAB, SLABS_KEPT, MIN_SHARED));
+        let slabs = kept.get_or_insert_with(|| Slabs::new(SLAB, SLABS_KEPT, MIN_SHARED));
         let room = slabs.room(len);
         parts.for_each(|part| room.extend_from_slice(part));
         slabs.keep(0..len)

@@ -232,17 +232,13 @@ impl<P: Payload> Connection<P> {
         if let ResumePhase::Unvalidated(jump) = resume.phase {
             self.set_pacing(jump.pacing);
         }
-        let end = match resume.phase {
-            ResumePhase::Unvalidated(_) => Some(self.snd.nxt),
-            ResumePhase::Validating { end } | ResumePhase::SafeRetreat { end, .. } => Some(end),
-            ResumePhase::Reconnaissance | ResumePhase::Normal | ResumePhase::Retreated => None,
-        };
-        resume.phase = match (resume.phase, end) {
-            (ResumePhase::Reconnaissance, _) => ResumePhase::Normal,
+        resume.phase = match resume.phase {
+            ResumePhase::Reconnaissance | ResumePhase::Normal => ResumePhase::Normal,
             // Persistent congestion: the control alone decides (section 3.6).
-            (_, Some(_)) if kind == CongestionKind::Timeout => ResumePhase::Retreated,
-            (phase @ ResumePhase::SafeRetreat { .. }, _) | (phase, None) => phase,
-            (_, Some(end)) => self.enter_retreat(now, resume.pipe_size, end),
+            _ if kind == CongestionKind::Timeout => ResumePhase::Retreated,
+            ResumePhase::Unvalidated(_) => self.enter_retreat(now, resume.pipe_size, self.snd.nxt),
+            ResumePhase::Validating { end } => self.enter_retreat(now, resume.pipe_size, end),
+            phase @ (ResumePhase::SafeRetreat { .. } | ResumePhase::Retreated) => phase,
         };
         self.resume = Some(resume);
     }

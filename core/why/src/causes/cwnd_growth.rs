@@ -1,7 +1,6 @@
 //! The congestion window has not grown to what the path carries (RFC 5681 section 3.1).
 
 use super::prelude::*;
-use crate::measures::restarts::Restarts;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "cwnd-growth-limited",
@@ -29,9 +28,8 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let restarts = Restarts::of(m.rounds, m.mss(), m.base);
-    if restarts.count >= 2 && restarts.growing * 2 >= attributed.time {
-        return explain_restarts(m, attributed, &restarts);
+    if m.restarts.are_repeated() && m.restarts.growing * 2 >= attributed.time {
+        return explain_restarts(m, attributed);
     }
     let first = m.rounds.iter().find(|round| round.flight > 0);
     let from = bytes(first.map_or(0, |round| round.flight));
@@ -81,9 +79,9 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     }
 }
 
-fn explain_restarts(m: &Measures<'_>, attributed: &Attributed, restarts: &Restarts) -> Explanation {
-    let (flight, largest) = (bytes(restarts.flight), bytes(m.sending.flight_max));
-    let pauses = counted(restarts.count as u64, "pause");
+fn explain_restarts(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
+    let (flight, largest) = (bytes(m.restarts.flight), bytes(m.sending.flight_max));
+    let pauses = counted(m.restarts.count, "pause");
     let round = m.rounds.get(attributed.round);
     let text = in_flight(round.map_or(0, |round| round.flight)).unwrap_or_default();
     Explanation {

@@ -10,7 +10,7 @@ pub(crate) mod losses;
 pub(crate) mod meter_fit;
 mod one_way;
 pub(crate) mod path;
-pub(crate) mod restarts;
+mod restarts;
 mod reverse_path;
 mod sending;
 
@@ -34,6 +34,7 @@ use meter_fit::MeterFit;
 use one_way::OneWay;
 pub(crate) use path::rate;
 pub use path::{Capacity, CapacitySource};
+use restarts::Restarts;
 use sending::Sending;
 
 /// Measures of one direction of a connection.
@@ -86,6 +87,7 @@ pub(crate) struct Measures<'a> {
     pub losses: Vec<LossMeasures>,
     pub pattern: LossPattern,
     pub meter: Option<MeterFit>,
+    pub restarts: Restarts,
     pub sending: Sending,
     /// Largest window advertised up to the end of each round, in the unit of [`Round::window`].
     pub window_max: Vec<u64>,
@@ -167,6 +169,7 @@ impl<'a> Measures<'a> {
             losses: Vec::new(),
             pattern: LossPattern::default(),
             meter: None,
+            restarts: Restarts::of(rounds, sender_view.sizes().full(), base),
             sending: Sending::default(),
             window_max: Vec::new(),
             data_late_min: one_way::earliest(rounds),

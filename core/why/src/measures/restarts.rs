@@ -17,7 +17,7 @@ const MIN_TIMEOUT: Duration = Duration::from_millis(200);
 #[derive(Default, Debug)]
 pub(crate) struct Restarts {
     /// Number of pauses after which little was in flight.
-    pub count: usize,
+    pub count: u64,
     /// Largest flight with which one began, in bytes.
     pub flight: u64,
     /// Time in which the flight grew again.
@@ -71,6 +71,11 @@ impl Restarts {
             self.rounds[index] = true;
             self.growing += round.length().saturating_sub(round.spent_in(State::Idle));
         }
+    }
+
+    /// Whether it happened after more than one pause.
+    pub fn are_repeated(&self) -> bool {
+        self.count >= 2
     }
 
     /// Whether the flight grew in this round as after a pause.

@@ -138,12 +138,12 @@ impl Counts {
                     (&mut counts.overflows, first())
                 }
                 _ if words.ends_with("recovered from packet loss due to fast retransmit") => {
-                    (&mut counts.reno_recoveries, number_in(words))
+                    (&mut counts.reno_recoveries, first())
                 }
                 _ if words
                     .ends_with("recovered from packet loss by selective acknowledgements") =>
                 {
-                    (&mut counts.sack_recoveries, number_in(words))
+                    (&mut counts.sack_recoveries, first())
                 }
                 _ => continue,
             };
@@ -151,11 +151,6 @@ impl Counts {
         }
         counts
     }
-}
-
-/// The first number of a line.
-fn number_in(line: &str) -> Option<f64> {
-    line.split_whitespace().find_map(|word| word.parse().ok())
 }
 
 /// The number after a name.

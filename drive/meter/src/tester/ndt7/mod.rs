@@ -198,9 +198,10 @@ impl<'a> Test<'a> {
         let requested = Duration::from_secs(self.request.parameters.time.into());
         let runtime = Duration::from(ndt7::RUNTIME);
         // The server ends a test of full length; its end says that all has arrived.
-        let longest = match requested >= runtime {
-            true => ndt7::MAX_RUNTIME.into(),
-            false => requested,
+        let longest = if requested >= runtime {
+            ndt7::MAX_RUNTIME.into()
+        } else {
+            requested
         };
         let deadline = Instant::now() + longest;
         loop {
