@@ -105,8 +105,7 @@ impl Diagnosis {
     /// or if nothing is to be changed.
     #[must_use]
     pub fn fix_of<'a>(&self, verdict: &'a Verdict) -> Option<&'a String> {
-        let is_limited = matches!(self.outcome, Outcome::Limited | Outcome::SlowStart);
-        let is_sure = is_limited && verdict.confidence >= MIN_CONFIDENCE;
+        let is_sure = self.outcome.may_have_cause() && verdict.confidence >= MIN_CONFIDENCE;
         Some(&verdict.fix).filter(|fix| is_sure && !fix.is_empty())
     }
 

@@ -29,10 +29,24 @@ pub struct CaptureContext {
     pub segments: SegmentSize,
 }
 
+/// Unique bytes of data of one side: those in the capture, or those that the other side acknowledged if
+/// none of its packets were captured.
+#[must_use]
+pub fn shown_bytes(connection: &Connection, side: Side) -> u64 {
+    /// A SYN and a FIN are one byte each.
+    const CONTROL: u64 = 2;
+    let direction = connection.direction(side);
+    if direction.packets() > 0 {
+        return direction.unique_bytes();
+    }
+    let acked = direction.acked_position().unwrap_or(0);
+    acked.saturating_sub(direction.first_position() + CONTROL)
+}
+
 /// Side of a connection that sent more data.
 #[must_use]
 pub fn data_sender(connection: &Connection) -> Side {
-    let bytes = |side: Side| connection.direction(side).unique_bytes();
+    let bytes = |side: Side| shown_bytes(connection, side);
     if bytes(Side::Server) > bytes(Side::Client) {
         Side::Server
     } else {

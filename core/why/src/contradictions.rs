@@ -11,7 +11,6 @@ use gigatcp_units::{Duration, Rate};
 
 use crate::CapturePoint;
 use crate::causes::CAUSES;
-use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
 
 /// A rule, and what breaks it in a diagnosis.
@@ -104,7 +103,7 @@ rules! {
     "headline-is-sure" "a sure headline has the confidence for it"
         |d| d.headline().filter(|first| !d.is_unsure() && first.confidence < MIN_CONFIDENCE && !first.is_note).map(of);
     "decided-has-no-cause" "an outcome decided by rule names no cause"
-        |d| d.headline().filter(|_| !matches!(d.outcome, Outcome::Limited | Outcome::SlowStart)).map(of);
+        |d| d.headline().filter(|_| !d.outcome.may_have_cause()).map(of);
     "alternative-is-another" "the alternative is another cause than the first"
         |d| { let first = d.primary()?; d.alternative.filter(|second| second.id == first.cause.id).map(|_| of(first)) };
     "cpu-needs-counters" "a CPU is told from counters only"

@@ -35,6 +35,7 @@
 //! | `counters/` | the same diagnosis from counters of hosts |
 //! | `outcome.rs` | what is decided by rule before a limit is weighed |
 //! | `no_data.rs` | what became of a connection without data |
+//! | `one_direction.rs`, `one_direction/` | what the packets of one host show |
 //! | `account.rs`, `cost.rs` | time and cost of each cause |
 //! | `limits.rs` | limits other than the primary cause, and the quantities that they follow from |
 //! | `next_limit.rs` | the next limit after the primary cause |
@@ -76,6 +77,7 @@ mod measures;
 mod monotone;
 mod next_limit;
 mod no_data;
+mod one_direction;
 mod outcome;
 mod packed;
 mod round;
@@ -93,7 +95,7 @@ pub mod weights;
 
 pub use account::{DECIDED, MIN_PROBABILITY, Span};
 pub use answer::{Answer, Gain};
-pub use capture_context::{CaptureContext, Outlines, data_sender};
+pub use capture_context::{CaptureContext, Outlines, data_sender, shown_bytes};
 pub use capture_pair::{CapturePair, Delay};
 pub use capture_point::CapturePoint;
 pub use causes::{CAUSES, Cause, Evidence, find};

@@ -1,13 +1,13 @@
-//! Fate of a connection whose data is not in the capture, or that carried none: decided by its counts
-//! and ICMP errors alone.
+//! Fate of a connection that carried no data: decided by its counts and ICMP errors alone.
 
 use alloc::format;
 use alloc::string::String;
 
-use gigatcp_flows::{Connection, Direction, Endpoint, Side};
-use gigatcp_units::grammar::{human_bytes, human_duration};
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_flows::{Connection, Endpoint, Side};
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
 
+use crate::capture_context::shown_bytes;
 use crate::causes::counted;
 use crate::icmp_errors::IcmpErrors;
 
@@ -24,8 +24,6 @@ pub enum NoDataKind {
     Reset,
     /// It was established, and neither side sent anything.
     Unused,
-    /// Data was acknowledged that is not in the capture.
-    AcksOnly,
     /// Its handshake, or one of its directions, is not in the capture.
     Unseen,
 }
@@ -43,8 +41,6 @@ pub struct NoData<'a> {
     pub client_packets: u64,
     /// Time from the first packet to the last.
     pub elapsed: Duration,
-    /// Bytes that are acknowledged and not in the capture.
-    pub acked: Bytes,
     /// Side that reset it.
     pub reset_by: Option<Side>,
     /// ICMP errors about the client's segments.
@@ -55,7 +51,10 @@ impl<'a> NoData<'a> {
     /// `None` if the connection carried data.
     pub(crate) fn of(connection: &Connection, icmp_errors: &'a [IcmpErrors]) -> Option<Self> {
         let [client, server] = Side::BOTH.map(|side| connection.direction(side));
-        if client.bytes() + server.bytes() > 0 {
+        if Side::BOTH
+            .iter()
+            .any(|side| shown_bytes(connection, *side) > 0)
+        {
             return None;
         }
         // SYNs and resets advertise no window that counts.
@@ -66,12 +65,7 @@ impl<'a> NoData<'a> {
             client.has_reset().then_some(Side::Client)
         };
         let is_answered = server.packets() > 0;
-        let unseen = [client, server]
-            .into_iter()
-            .find(|side| side.packets() == 0);
-        let acked = unseen.map_or(0, acked_bytes);
         let kind = match (client.has_syn(), server.has_syn()) {
-            _ if acked > 0 => NoDataKind::AcksOnly,
             (true, false) if !is_answered && has_only_syns => NoDataKind::NeverAnswered,
             (true, false) if server.has_reset() => NoDataKind::Refused,
             (true, true) if has_only_syns => NoDataKind::HalfOpen,
@@ -85,7 +79,6 @@ impl<'a> NoData<'a> {
             server: connection.endpoint(Side::Server),
             client_packets: client.packets(),
             elapsed: connection.elapsed(),
-            acked: Bytes::new(acked),
             reset_by,
             icmp_errors,
         })
@@ -118,13 +111,6 @@ impl<'a> NoData<'a> {
             NoDataKind::Unused => {
                 format!("{client} and {server} shook hands; no data passed here in {elapsed}")
             }
-            NoDataKind::AcksOnly => {
-                let bytes = human_bytes(self.acked);
-                format!(
-                    "The capture lacks the data of {client} and {server}: {bytes} were acknowledged in \
-                     {elapsed}; capture all packets of both directions"
-                )
-            }
             NoDataKind::Unseen => {
                 format!("{client} and {server} sent no data; the capture lacks their handshake")
             }
@@ -144,7 +130,6 @@ impl NoDataKind {
             Self::HalfOpen => "half-open",
             Self::Reset => "reset",
             Self::Unused => "unused",
-            Self::AcksOnly => "acks-only",
             Self::Unseen => "handshake-unseen",
         }
     }
@@ -167,20 +152,7 @@ impl NoDataKind {
             (Self::Reset, true) => "was reset before any data",
             (Self::Reset, false) => "were reset before any data",
             (Self::Unused, _) => "had a handshake and no data",
-            (Self::AcksOnly, true) => {
-                "shows no data that was acknowledged: capture all packets of both directions"
-            }
-            (Self::AcksOnly, false) => {
-                "show no data that was acknowledged: capture all packets of both directions"
-            }
             (Self::Unseen, _) => "carried no data",
         }
     }
-}
-
-/// Bytes of `side` that its peer acknowledged; a SYN and a FIN are one each.
-fn acked_bytes(side: &Direction) -> u64 {
-    const CONTROL: u64 = 2;
-    let acked = side.acked_position().unwrap_or(0);
-    acked.saturating_sub(side.first_position() + CONTROL)
 }

@@ -20,7 +20,10 @@ pub enum Outcome {
     /// The verdicts say what limited it.
     Limited,
     /// Only packets of one host are in the capture.
-    OneDirection,
+    OneDirection {
+        /// Whether these are ACKs, and the data was sent by the other one.
+        is_of_acks: bool,
+    },
     /// Too few packets with data to infer a limit.
     TooShort {
         /// Packets with data.
@@ -55,7 +58,7 @@ impl Outcome {
     pub(crate) fn of(facts: &Facts<'_, '_>, account: &Account) -> Self {
         let m = facts.m;
         if !facts.has_both_directions {
-            return Self::OneDirection;
+            return Self::OneDirection { is_of_acks: false };
         }
         if m.duration <= m.resolution {
             return Self::NoTime;
@@ -98,7 +101,7 @@ impl Outcome {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Limited => "limited",
-            Self::OneDirection => "one-direction",
+            Self::OneDirection { .. } => "one-direction",
             Self::TooShort { .. } | Self::Growing => "too-short",
             Self::Undelivered { .. } | Self::NeverArrived { .. } => "undelivered",
             Self::NoTime => "no-time",
@@ -116,12 +119,20 @@ impl Outcome {
         }
     }
 
+    /// Whether verdicts say what limited it, as far as they can.
+    pub(crate) const fn may_have_cause(self) -> bool {
+        matches!(
+            self,
+            Self::Limited | Self::SlowStart | Self::OneDirection { .. }
+        )
+    }
+
     /// Whether the capture cannot show a limit.
     #[must_use]
     pub const fn is_unsure(self) -> bool {
         matches!(
             self,
-            Self::OneDirection
+            Self::OneDirection { .. }
                 | Self::TooShort { .. }
                 | Self::Growing
                 | Self::Undelivered { .. }
@@ -134,10 +145,7 @@ impl Outcome {
     pub(crate) fn sentence(self, delivered: Bytes) -> Option<String> {
         let bytes = human_bytes(delivered);
         Some(match self {
-            Self::Limited | Self::SlowStart => return None,
-            Self::OneDirection => "Unsure: the capture has packets of one host only, so what \
-                                   limited it does not show; capture both directions."
-                .into(),
+            Self::Limited | Self::SlowStart | Self::OneDirection { .. } => return None,
             Self::TooShort { packets } => format!(
                 "Unsure: {} with data are too few to show a limit; capture a longer transfer.",
                 counted(packets, "packet")

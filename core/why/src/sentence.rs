@@ -28,6 +28,9 @@ impl Diagnosis {
         if let Some(decided) = self.outcome.sentence(self.delivered) {
             return decided;
         }
+        if let Outcome::OneDirection { is_of_acks } = self.outcome {
+            return self.of_one_direction(is_of_acks);
+        }
         match self.headline() {
             Some(first) if self.is_unsure() && first.is_certain_note() => format!(
                 "Fault found: {} (confidence {:.2}).",
@@ -52,6 +55,34 @@ impl Diagnosis {
                 )
             }
             None => self.unknown(),
+        }
+    }
+
+    /// Describes a diagnosis of which only the data or only its ACKs were captured.
+    fn of_one_direction(&self, is_of_acks: bool) -> String {
+        let (seen, unseen) = if is_of_acks {
+            ("ACKs", "no data")
+        } else {
+            ("data", "no ACKs")
+        };
+        match self.headline() {
+            Some(first) if !self.is_unsure() => format!(
+                "One direction was captured, {seen} and {unseen}. Limited by {} for {} of the \
+                 transfer (confidence {:.2}).",
+                first.subject,
+                percent(first.share),
+                first.confidence
+            ),
+            Some(first) => format!(
+                "Unsure: {} or {}, since the capture has {seen} and {unseen} of it; capture both \
+                 directions.",
+                first.cause.name,
+                self.alternative.map_or("another cause", |other| other.name)
+            ),
+            None => format!(
+                "Unsure: the capture has {seen} and {unseen} of it, which does not show what \
+                 limited it; capture both directions."
+            ),
         }
     }
 

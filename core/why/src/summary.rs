@@ -12,6 +12,7 @@ use crate::calibration::leading;
 use crate::causes::{CAUSES, Cause};
 use crate::facts::Facts;
 use crate::measures::{Measures, rate};
+use crate::verdict::Diagnosis;
 
 /// The main limit of one direction of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,24 @@ pub struct PrimaryCause {
 }
 
 impl DiagnosisSummary {
+    pub(crate) fn of_diagnosis(diagnosis: &Diagnosis) -> Self {
+        let first = diagnosis.primary();
+        Self {
+            sender: diagnosis.sender,
+            capture_point: diagnosis.capture_point,
+            duration: diagnosis.duration,
+            delivered: diagnosis.delivered,
+            throughput: diagnosis.throughput,
+            min_rtt: diagnosis.min_rtt,
+            primary: first.map(|first| PrimaryCause {
+                cause: first.cause,
+                time: first.time,
+                confidence: first.confidence,
+            }),
+            unknown: diagnosis.unknown,
+        }
+    }
+
     pub(crate) fn of(m: &Measures<'_>) -> Self {
         let facts = Facts::of(m);
         let account = Scored::of(&facts).attribute(|_| {});

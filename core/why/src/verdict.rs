@@ -193,7 +193,7 @@ impl Diagnosis {
     pub fn is_unsure(&self) -> bool {
         match self.outcome {
             Outcome::SlowStart => false,
-            Outcome::Limited => self.primary().is_none_or(|first| {
+            Outcome::Limited | Outcome::OneDirection { .. } => self.primary().is_none_or(|first| {
                 first.confidence < MIN_CONFIDENCE && self.mendable(first).is_none()
             }),
             decided => decided.is_unsure(),
@@ -204,7 +204,7 @@ impl Diagnosis {
     /// the primary cause is unsure. `None` if a rule decided otherwise.
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
-        if !matches!(self.outcome, Outcome::Limited | Outcome::SlowStart) {
+        if !self.outcome.may_have_cause() {
             return None;
         }
         let is_certain = |verdict: &&Verdict| {

@@ -23,6 +23,7 @@ use crate::measures::path::inferred_view;
 use crate::measures::{Measures, Observation, Pair};
 use crate::monotone::Monotone;
 use crate::no_data::NoData;
+use crate::one_direction::{self, OneDirection};
 use crate::round::State;
 use crate::sender_view::{AnalyzedPacket, SenderView};
 use crate::summary::DiagnosisSummary;
@@ -39,6 +40,8 @@ pub(crate) struct Followed {
     /// Time of the last packet with SYN.
     last_syn: Option<Instant>,
     sender_views: [Option<Box<SenderView>>; 2],
+    /// Kept while the packets of one host are all there is.
+    pub(crate) one_direction: Option<Box<OneDirection>>,
     pub(crate) exchange: Exchange,
     /// ICMP errors about the segments of each side.
     icmp_errors: Option<Box<[IcmpErrorList; 2]>>,
@@ -269,7 +272,8 @@ impl Watcher {
         let Slot::Followed(followed) = slot else {
             return true;
         };
-        let holds = followed.sender_views.iter().any(Option::is_some);
+        let is_held = followed.one_direction.is_some();
+        let holds = is_held || followed.sender_views.iter().any(Option::is_some);
         if holds {
             let first_packet = followed.first_packet;
             let sender_views = core::mem::take(&mut followed.sender_views);
@@ -305,6 +309,9 @@ impl Watcher {
     /// data was seen.
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
+        if let Some(one) = &self.slot(index)?.one_direction {
+            return one_direction::diagnosis(one, self.table.connection(index)?);
+        }
         self.measured(index, self.sender(index)?, None, Diagnosis::of)
     }
 
@@ -428,6 +435,10 @@ impl Watcher {
         let sender = self.sender(index)?;
         let connection = self.table.connection(index)?;
         let followed = self.slots.get_mut(index)?.followed_mut()?;
+        if let Some(one) = followed.one_direction.take() {
+            let diagnosis = one_direction::diagnosis(&one, connection)?;
+            return Some(DiagnosisSummary::of_diagnosis(&diagnosis));
+        }
         let [client, server] = core::mem::take(&mut followed.sender_views);
         let (sender_view, other) = match sender {
             Side::Client => (client, server),
@@ -489,6 +500,10 @@ impl Followed {
             .note(shown.connection, shown.verdict, packet.flags);
         if packet.flags.contains(Flags::SYN) {
             self.last_syn = Some(packet.at);
+        } else if shown.connection.is_one_sided() {
+            self.follow_one_direction(shown);
+        } else if self.one_direction.is_some() {
+            self.one_direction = None;
         }
         if packet.payload_len > 0 && self.sender_views[from as usize].is_none() {
             self.begin(from, packet.at, spare);
@@ -502,6 +517,15 @@ impl Followed {
         if let Some(sender_view) = &mut self.sender_views[to as usize] {
             sender_view.on_heard(shown);
         }
+    }
+
+    #[cold]
+    fn follow_one_direction(&mut self, shown: &AnalyzedPacket<'_>) {
+        let (from, at) = (shown.verdict.from, self.first.unwrap_or(shown.packet.at));
+        let one = self
+            .one_direction
+            .get_or_insert_with(|| Box::new(OneDirection::new(from, at)));
+        one.handle_packet(shown, self.last_syn);
     }
 
     /// Begins the sender view of a side at its first data.

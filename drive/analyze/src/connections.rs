@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Side};
-use gigatcp_why::{CaptureContext, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Watcher};
+use gigatcp_why::{
+    CaptureContext, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Watcher, shown_bytes,
+};
 
 /// The connections of a capture, in the order of their first packets.
 #[derive(Debug, Default)]
@@ -182,16 +184,13 @@ impl Connections {
 
 fn carried_data(connection: &Connection) -> bool {
     let mut sides = Side::BOTH.iter();
-    sides.any(|side| connection.direction(*side).unique_bytes() > 0)
+    sides.any(|side| shown_bytes(connection, *side) > 0)
 }
 
 /// Unique bytes of a connection, in the direction that has more. A window or so that never passed
 /// here counts as well, if a later packet shows that it was sent and it was never acknowledged:
 /// where all is lost, what arrives is less than another connection's control messages.
 pub(crate) fn data_bytes(connection: &Connection) -> u64 {
-    let of = |side| {
-        let side = connection.direction(side);
-        side.unique_bytes() + side.missing_bytes()
-    };
+    let of = |side| shown_bytes(connection, side) + connection.direction(side).missing_bytes();
     of(Side::Client).max(of(Side::Server))
 }
