@@ -9,6 +9,8 @@ use gigatcp_why::{
     CaptureContext, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Watcher, shown_bytes,
 };
 
+use crate::programs::Programs;
+
 /// The connections of a capture, in the order of their first packets.
 #[derive(Debug, Default)]
 pub struct Connections {
@@ -120,8 +122,22 @@ impl Connections {
     /// Each call computes it again, since a capture may have more connections than fit in memory as
     /// diagnoses.
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
+        let mut diagnosis = self.diagnose_alone(index)?;
+        if diagnosis.cut.is_some() {
+            let connection = self.connection(index)?;
+            self.programs().explain_reset(connection, &mut diagnosis);
+        }
+        Some(diagnosis)
+    }
+
+    /// Diagnosis from the packets of the connection alone.
+    pub(crate) fn diagnose_alone(&self, index: usize) -> Option<Diagnosis> {
         let (watcher, place) = self.at(index)?;
         watcher.diagnose(place)
+    }
+
+    pub(crate) fn programs(&self) -> Programs {
+        Programs::of(self.iter().map(|(connection, _)| connection))
     }
 
     /// Side that sent more data.

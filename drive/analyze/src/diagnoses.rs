@@ -1,5 +1,7 @@
 //! Diagnoses of many connections, with memory for some of them.
 
+use std::cell::OnceCell;
+
 use gigatcp_flows::Side;
 use gigatcp_why::{Diagnosis, Watcher};
 
@@ -7,6 +9,7 @@ use crate::capture::{Capture, seed};
 use crate::connections::Connections;
 use crate::error::Error;
 use crate::options::Options;
+use crate::programs::Programs;
 use crate::shares::{self, Share};
 use crate::tracker::{EndsSet, Tracker, ordered};
 use crate::walk::{CapturedRecord, Walk};
@@ -25,6 +28,7 @@ pub struct Diagnoses<'a> {
     next: usize,
     /// Connections of the latest other pass.
     again: Option<Connections>,
+    programs: OnceCell<Programs>,
 }
 
 impl<'a> Diagnoses<'a> {
@@ -39,14 +43,27 @@ impl<'a> Diagnoses<'a> {
             indices,
             next: 0,
             again: None,
+            programs: OnceCell::new(),
         }
     }
 
-    /// Diagnosis of a connection; `None` if it carried no data.
+    /// Diagnosis of a connection, as of a part of its program; `None` if it carried no data.
     fn diagnose(&mut self, index: usize) -> Result<Option<Diagnosis>, Error> {
+        let mut diagnosed = self.diagnose_alone(index)?;
+        let connections = self.capture.connections();
+        if let (Some(diagnosis), Some(connection)) = (&mut diagnosed, connections.connection(index))
+            && diagnosis.cut.is_some()
+        {
+            let programs = self.programs.get_or_init(|| connections.programs());
+            programs.explain_reset(connection, diagnosis);
+        }
+        Ok(diagnosed)
+    }
+
+    fn diagnose_alone(&mut self, index: usize) -> Result<Option<Diagnosis>, Error> {
         let connections = self.capture.connections();
         if !is_released(connections, index) {
-            return Ok(connections.diagnose(index));
+            return Ok(connections.diagnose_alone(index));
         }
         if self.read(index).is_none() {
             self.again = Some(self.read_again()?);

@@ -62,6 +62,7 @@ mod held;
 mod options;
 mod packets;
 mod pairs;
+mod programs;
 pub mod reports;
 mod revisit;
 mod shares;

@@ -574,3 +574,38 @@ fn icmp_error_is_named_in_the_answer_of_the_connection_that_it_quotes() {
     assert!(notes.iter().any(|note| note == told), "{notes:?}");
     assert_eq!(capture.info().unread_packets(), 0);
 }
+
+#[test]
+fn reset_is_a_regular_end_where_a_connection_of_the_same_program_closes_after_it() {
+    let client = |at| Packet::new(at, 5001, true);
+    let server = |at| Packet::new(at, 5001, false);
+    let mut packets = vec![
+        client(0).numbers(100, 0).flags(SYN),
+        server(1).numbers(900, 101).flags(SYN | ACK),
+        client(2).numbers(101, 901),
+    ];
+    for segment in 0..20 {
+        let seq = 101 + 1000 * segment;
+        packets.push(client(10 + segment).numbers(seq, 901).len(1000));
+        if segment < 15 {
+            packets.push(server(11 + segment).numbers(901, seq + 1000));
+        }
+    }
+    packets.push(server(40).numbers(901, 15_101).flags(RST));
+    let cut = |packets: &[Packet]| {
+        let capture = Capture::read(&bytes(packets), &Options::default()).unwrap();
+        let largest = capture.connections().largest_first();
+        let single = capture.connections().diagnose(largest[0]).unwrap().cut;
+        let listed = capture.diagnoses(largest).next().unwrap().unwrap();
+        assert_eq!(single.is_some(), listed.1.cut.is_some());
+        single.is_some()
+    };
+    assert!(cut(&packets));
+    let with = |from| {
+        let mut all = [packets.clone(), whole(from, 5000)].concat();
+        all.sort_by_key(|packet| packet.at);
+        cut(&all)
+    };
+    assert!(with(20), "it ended before the reset");
+    assert!(!with(35));
+}
