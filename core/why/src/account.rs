@@ -274,8 +274,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     /// window, if the path has no queue. With a queue of its own the bottleneck is busy, and a larger
     /// window would only make that queue longer. A longer path, or a queue of others, leaves room.
     fn window(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
-        let is_zero = moment.zero_share() >= 0.5;
-        if is_zero && self.facts.has_both_directions {
+        if moment.zero_share() >= 0.5 {
             return place("slow-reader");
         }
         if !self.m.knows_windows() {

@@ -60,8 +60,6 @@ macro_rules! conditions {
 
 conditions! {
     // The capture.
-    BOTH_DIRECTIONS "both-directions" "packets of both hosts are in the capture"
-        Connection |facts| Some(facts.has_both_directions);
     ENOUGH_DATA "enough-data" "at least 10 packets with data passed"
         Connection |facts| Some(facts.data_packets >= MIN_DATA_PACKETS);
     AT_SENDER "at-sender" "the capture point is the sender"

@@ -28,8 +28,6 @@ pub(crate) struct Facts<'a, 'b> {
     pub m: &'b Measures<'a>,
     /// Packets with data of the sender, without duplicates of the capture.
     pub data_packets: u64,
-    /// Whether packets of both hosts are in the capture.
-    pub has_both_directions: bool,
     /// Retransmitted segments.
     pub retransmitted: u64,
     /// Retransmitted segments whose originals had arrived, by D-SACK, timestamps, the originals
@@ -99,7 +97,6 @@ impl<'a, 'b> Facts<'a, 'b> {
         let mut facts = Self {
             m,
             data_packets,
-            has_both_directions: !m.connection.is_one_sided(),
             retransmitted: data.retransmitted_segments(),
             spurious: spurious(m),
             loss_events: loss_events(m),

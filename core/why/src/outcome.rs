@@ -57,9 +57,6 @@ pub enum Outcome {
 impl Outcome {
     pub(crate) fn of(facts: &Facts<'_, '_>, account: &Account) -> Self {
         let m = facts.m;
-        if !facts.has_both_directions {
-            return Self::OneDirection { is_of_acks: false };
-        }
         if m.duration <= m.resolution {
             return Self::NoTime;
         }

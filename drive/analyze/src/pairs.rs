@@ -102,7 +102,14 @@ pub fn diagnose_pairs(
         let near = usize::from(clocks.is_nearer_to_client != (sender == Side::Client));
         let far = 1 - near;
         let (watcher, index) = captures[near].connections().at(indices[near])?;
-        if captures.iter().any(|capture| is_excerpt(capture)) {
+        let connections = [0, 1].map(|place| {
+            let all = captures[place].connections();
+            all.connection(indices[place])
+        });
+        let is_whole =
+            |known: &Option<&Connection>| known.is_some_and(|known| !known.is_one_sided());
+        let is_partial = captures.iter().any(|capture| is_excerpt(capture));
+        if is_partial || !connections.iter().all(is_whole) {
             let [diagnosis, other] = [near, far].map(|place| {
                 let (watcher, index) = captures[place].connections().at(indices[place])?;
                 watcher.diagnose(index)
@@ -119,10 +126,6 @@ pub fn diagnose_pairs(
         let other = captures[far].connections().at(indices[far])?;
         let mut diagnosis = watcher.diagnose_with(index, other, &between)?;
         let mut shown = near;
-        let connections = [near, far].map(|place| {
-            let connections = captures[place].connections();
-            connections.connection(indices[place])
-        });
         if connections.iter().all(|known| known.is_some_and(has_syns))
             && let Some(own) = opened_earlier(other, &diagnosis)
         {

@@ -14,7 +14,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
     states: AFTER_LOSS,
     is_hidden: true,
-    requires: &[BOTH_DIRECTIONS, ACKS_LATE],
+    requires: &[ACKS_LATE],
     observable: &[ACKS_TIMED],
     features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)

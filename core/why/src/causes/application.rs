@@ -19,7 +19,6 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     shows_in_few_packets: true,
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
-    requires: &[BOTH_DIRECTIONS],
     refuted_by: &[
         BOTTLENECK_BUSY,
         ACKS_RELEASE_IN_FLIGHT,

@@ -28,7 +28,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_loss: true,
     states: AFTER_LOSS,
-    requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED],
+    requires: &[LOSS_BEFORE, RETRANSMITTED],
     refuted_by: &[
         MOSTLY_SPURIOUS,
         LOST_AT_RECEIVER,

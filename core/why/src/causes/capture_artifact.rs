@@ -20,11 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn note(m: &Measures<'_>) -> Option<f64> {
     let is_hit = m.data().acked_unseen_bytes() > 0 || captured_twice(m) > 0;
-    if is_hit {
-        Some(0.95)
-    } else {
-        m.connection.is_one_sided().then_some(0.9)
-    }
+    is_hit.then_some(0.95)
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
@@ -43,10 +39,8 @@ fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
             "The capture lacks packets: {} were acknowledged that are not in it.",
             bytes(unseen)
         )
-    } else if twice > 0 {
-        format!("The capture has {} twice.", counted(twice, "packet"))
     } else {
-        "The capture has one direction only: what the other side sent is not known.".into()
+        format!("The capture has {} twice.", counted(twice, "packet"))
     };
     Explanation {
         subject: "the capture itself".into(),

@@ -20,7 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "experiment fink-slow-start (E43 to E50)",
     ],
     states: SENDING,
-    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA],
+    requires: &[ENOUGH_DATA],
     refuted_by: &[MESSAGES, STANDING_QUEUE, LOSS_BEFORE],
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES, EXCHANGE],
     leads_over_pauses_from: Some(0.15),

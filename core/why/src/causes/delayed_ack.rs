@@ -25,7 +25,7 @@ pub(crate) const CAUSE: Cause = Cause {
     leads_from: Some(0.4),
     shows_in_few_packets: true,
     states: IN_FLIGHT,
-    requires: &[BOTH_DIRECTIONS, ACK_HELD],
+    requires: &[ACK_HELD],
     features: &[EXCHANGE, ACKS, SENDER, PATH, WINDOW, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -11,7 +11,7 @@ const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cau
         leads_from: Some(0.66),
         is_dialog: true,
         states: &[State::Idle, State::Full, State::Slack],
-        requires: &[BOTH_DIRECTIONS, EXCHANGES],
+        requires: &[EXCHANGES],
         features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
         ..Cause::explained_by(explain)
     }
@@ -28,7 +28,7 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     is_idle_by_wish: true,
     is_pause: true,
     shows_in_few_packets: true,
-    requires: &[BOTH_DIRECTIONS, EXCHANGES, CLIENT_THOUGHT],
+    requires: &[EXCHANGES, CLIENT_THOUGHT],
     refuted_by: &[TRANSFERRING],
     ..exchange(|m, attributed| {
         let fix = "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them";
@@ -47,7 +47,7 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     leads_from: Some(0.45),
     is_pause: true,
     shows_in_few_packets: true,
-    requires: &[BOTH_DIRECTIONS, EXCHANGES, SERVER_THOUGHT],
+    requires: &[EXCHANGES, SERVER_THOUGHT],
     refuted_by: &[TRANSFERRING],
     ..exchange(|m, attributed| {
         let fix = "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache";

@@ -20,7 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
     shows_in_few_packets: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    requires: &[BOTH_DIRECTIONS, SILENCE, OUTAGE_BEFORE, NOTHING_PASSED],
+    requires: &[SILENCE, OUTAGE_BEFORE, NOTHING_PASSED],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     ..Cause::explained_by(explain)
 };

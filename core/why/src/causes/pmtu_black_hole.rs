@@ -22,12 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     shows_in_few_packets: true,
     delivers_nothing: true,
     states: AFTER_LOSS,
-    requires: &[
-        BOTH_DIRECTIONS,
-        LOSS_BEFORE,
-        FULL_SIZE_NEVER_ARRIVED,
-        LOST_TWICE,
-    ],
+    requires: &[LOSS_BEFORE, FULL_SIZE_NEVER_ARRIVED, LOST_TWICE],
     observable: &[SMALLER_ARRIVED],
     twin: Some("outage"),
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],

@@ -15,13 +15,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 2475 section 2.3.3.3", "Flach and others, SIGCOMM 2016"],
     is_loss: true,
     states: AFTER_LOSS,
-    requires: &[
-        BOTH_DIRECTIONS,
-        ENOUGH_DATA,
-        LOSS_BEFORE,
-        RETRANSMITTED,
-        STEADY_RATE,
-    ],
+    requires: &[ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED, STEADY_RATE],
     refuted_by: &[
         MOSTLY_SPURIOUS,
         LOST_AT_RECEIVER,

@@ -16,7 +16,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 7567 section 2", "RFC 5681 section 3.1", "RFC 3168"],
     is_loss: true,
     states: AFTER_LOSS,
-    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
+    requires: &[ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
     refuted_by: &[
         MOSTLY_SPURIOUS,
         LOST_AT_RECEIVER,

@@ -22,7 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_loss: true,
     states: AFTER_LOSS,
-    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
+    requires: &[ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
     refuted_by: &[
         MOSTLY_SPURIOUS,
         LINK_FULL,

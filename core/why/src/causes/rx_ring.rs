@@ -23,7 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     delivers_nothing: true,
     states: AFTER_LOSS,
     is_hidden: true,
-    requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED, EDGE_STOOD],
+    requires: &[LOSS_BEFORE, RETRANSMITTED, EDGE_STOOD],
     features: &[WINDOW, LOSS, PATTERN, PATH, SENDER, TIMES],
     note: Some(note),
     ..Cause::explained_by(explain)

@@ -21,7 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     leads_from: Some(0.4),
     states: SENDING,
-    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, WINDOW_HAD_ROOM, FLIGHT_STEADY],
+    requires: &[ENOUGH_DATA, WINDOW_HAD_ROOM, FLIGHT_STEADY],
     refuted_by: &[MESSAGES, STANDING_QUEUE],
     observable: &[SCALING_KNOWN],
     twin: Some("receive-window-limited"),

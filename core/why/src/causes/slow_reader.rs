@@ -21,7 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     shows_in_few_packets: true,
     delivers_nothing: true,
     states: IN_FLIGHT,
-    requires: &[BOTH_DIRECTIONS, WINDOW_BINDS, WINDOW_CLOSES],
+    requires: &[WINDOW_BINDS, WINDOW_CLOSES],
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };
