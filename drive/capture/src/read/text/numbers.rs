@@ -161,12 +161,10 @@ impl Connection {
         });
         if let Some(told) = told {
             self.mode = told;
-        } else if let Some(seq) = printed.seq
-            && seq >= LARGE
-        {
+        } else if printed.seq.or(printed.ack) >= Some(LARGE) {
             // The first packet in the text has absolute numbers, the base of any subtraction from
-            // now on.
-            self.base[way] = Some(seq);
+            // now on. One without data does not print its sequence number.
+            self.base[way] = printed.seq;
             self.base[1 - way] = printed.ack.map(|ack| ack.wrapping_sub(1));
         }
     }
@@ -273,6 +271,20 @@ mod tests {
         assert_eq!(relative[1], (3_000_000_100, 70_000, true));
         let whole = restored(&[first, (false, ACK, Some(3_000_000_100), Some(70_000), 100)]);
         assert_eq!(whole[1], (3_000_000_100, 70_000, true));
+    }
+
+    #[test]
+    fn a_text_that_begins_with_an_acknowledgment_is_understood() {
+        let first = (true, ACK, None, Some(3_000_000_000), 0);
+        let relative = restored(&[
+            first,
+            (false, ACK, Some(593_593), Some(0), 100),
+            (true, ACK, None, Some(46_337), 0),
+        ]);
+        assert_eq!(relative[1].0, 3_000_593_592);
+        assert_eq!(relative[2].1, 3_000_046_336);
+        let whole = restored(&[first, (false, ACK, Some(3_000_100_000), Some(70_000), 100)]);
+        assert_eq!(whole[1], (3_000_100_000, 70_000, true));
     }
 
     #[test]
