@@ -40,6 +40,7 @@ pub mod pftk;
 pub mod responsiveness;
 pub mod sample;
 pub mod scalable;
+pub mod send_buffer;
 pub mod slow_start;
 
 pub use budget::{BudgetError, Path, PathBudget};

@@ -18,7 +18,12 @@ use crate::round::{Round, State};
 /// Index of the cause of each recovery episode; `None` if facts do not decide.
 pub(crate) fn all(m: &Measures<'_>) -> Vec<Option<usize>> {
     let list = &m.sender_view.episodes.list;
-    let of_all = is_metered(m).then(|| place("policer")).flatten();
+    let is_queue = m.meter.is_some_and(|meter| meter.is_queue_of_link());
+    let of_all = if is_queue {
+        place("queue-overflow")
+    } else {
+        is_metered(m).then(|| place("policer")).flatten()
+    };
     let hole = is_black_hole(m).then(|| place("pmtu-black-hole")).flatten();
     let hole = |episode: &RecoveryEpisode| hole.filter(|_| episode.full_sized || !fits(m));
     list.iter()

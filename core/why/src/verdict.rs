@@ -117,6 +117,7 @@ impl Diagnosis {
         };
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let next = NextLimit::of(&m, &account);
+        m.next_rate = next.map(|next| next.rate.as_bps() as f64 / 8.0);
         let quantities = Quantities::of(&m);
         let first = account.most().map(|first| CAUSES[first]);
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();

@@ -21,6 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
         LOST_AT_RECEIVER,
         STANDING_QUEUE,
         DROPS_MEET_QUEUE,
+        DROPS_FILL_QUEUE,
         WRITES_RELEASE,
     ],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],

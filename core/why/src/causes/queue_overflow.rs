@@ -1,6 +1,7 @@
 //! A queue on the path is full and drops (tail drop, RFC 7567 section 2).
 
 use super::prelude::*;
+use crate::next_limit::path_rate;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "queue-overflow",
@@ -29,9 +30,15 @@ pub(crate) const CAUSE: Cause = Cause {
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
+    let rate = path_rate(m);
+    let rate =
+        rate.or_else(|| (!m.capacity.is_lower_bound()).then_some(m.capacity.bytes_per_second));
+    let in_bytes = |time: Duration| {
+        let amount = rate.map(|rate| (rate * time.as_secs_f64()) as u64);
+        amount.filter(|amount| *amount > 0).map(bytes)
+    };
     let adds = (!m.queue_max.is_zero()).then(|| {
-        let holds = (m.queue_max.as_secs_f64() * m.capacity.bytes_per_second) as u64;
-        let holds = (holds > 0).then(|| bytes(holds));
+        let holds = in_bytes(m.queue_max);
         subject(
             &format!("the queue adds at most {}", time(m.queue_max)),
             holds,
@@ -51,12 +58,10 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     } else {
         String::from("A queue overflowed;")
     };
-    let bdp = (m.capacity.bytes_per_second * m.base.as_secs_f64()) as u64;
-    let about = if bdp > 0 {
-        format!("about {} (one bandwidth-delay product)", bytes(bdp))
-    } else {
-        String::from("one bandwidth-delay product")
-    };
+    let about = in_bytes(m.base).map_or_else(
+        || String::from("one bandwidth-delay product"),
+        |bdp| format!("about {bdp} (one bandwidth-delay product)"),
+    );
     let longest = (!m.queue_max.is_zero()).then(|| time(m.queue_max));
     Explanation {
         subject: subject("an overflowing queue", longest),

@@ -161,10 +161,11 @@ pub(super) fn allows(m: &Measures<'_>, flight: u64) -> Option<String> {
     })
 }
 
-/// Bytes in flight that the path needs at its known capacity. Rounded up to a whole number of 64
-/// KiB.
+/// Bytes in flight that the rate of the answer needs: up to the next limit, or else the known capacity.
+/// Rounded up to a whole number of 64 KiB.
 pub(super) fn needed(m: &Measures<'_>) -> u64 {
-    let bdp = m.capacity.bytes_per_second * m.base.as_secs_f64();
+    let rate = m.next_rate.unwrap_or(m.capacity.bytes_per_second);
+    let bdp = rate * m.base.as_secs_f64();
     ((bdp as u64).max(1)).div_ceil(65_536) * 65_536
 }
 

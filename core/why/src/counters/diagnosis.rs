@@ -8,6 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_flows::Side;
+use gigatcp_theory::send_buffer::send_window;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::account::{CounterAccount, End};
@@ -258,10 +259,14 @@ impl CounterAccount {
         let duration = lengths.fold(Duration::ZERO, |sum, length| sum + length);
         let throughput = rate(m.delivered as f64 / m.time.max(1e-9));
         let capacity = self.capacity(&m, &sum);
+        let next = self.next_limit(&m, &sum);
+        let target = next.map_or(f64::MAX, |next| next.rate.as_bps() as f64 / 8.0);
+        let target = target.min(capacity.bytes_per_second);
         let mut verdicts: Vec<Verdict> = (0..COUNTER_CAUSES.len())
             .filter(|entry| !sum.entries[*entry].time.is_zero())
             .filter_map(|entry| {
-                self.verdict(&m, &sum.entries[entry], (entry, &features), &capacity)
+                let rates = (&capacity, target);
+                self.verdict(&m, &sum.entries[entry], (entry, &features), rates)
             })
             .collect();
         verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
@@ -272,7 +277,7 @@ impl CounterAccount {
             others.filter(|(entry, time)| Some(COUNTER_CAUSES[*entry].id) != first && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
         // The longest cause may be another than the one that leads.
-        let next = self.next_limit(&m, &sum).filter(|next| {
+        let next = next.filter(|next| {
             verdicts.first().is_none_or(|first| {
                 let is_window = first.cause.is_window && next.cause.is_window;
                 first.cause.id != next.cause.id && !is_window
@@ -336,7 +341,7 @@ impl CounterAccount {
         m: &Measures,
         attributed: &Attributed,
         (entry, features): (usize, &[Features]),
-        capacity: &Capacity,
+        (capacity, target): (&Capacity, f64),
     ) -> Option<Verdict> {
         let cause = COUNTER_CAUSES[entry].cause();
         let seconds = attributed.time.as_secs_f64();
@@ -344,6 +349,7 @@ impl CounterAccount {
         let context = Context {
             account: self,
             m,
+            target,
             slice: attributed.slices.clone(),
             features: features[attributed.largest.0],
             spent: attributed.time,
@@ -455,8 +461,8 @@ impl CounterAccount {
         }
     }
 
-    /// Lower of the advertised window over the minimum RTT, and what packet trains measured, if
-    /// something else limits.
+    /// Lowest of the advertised window and the largest send buffer over the minimum RTT, and what
+    /// packet trains measured, if something else limits.
     fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
         let window = self.next_window(m, sum);
         let first = COUNTER_CAUSES[sum.primary()?].cause();
@@ -469,8 +475,27 @@ impl CounterAccount {
                 is_lower_bound: false,
             })
         });
-        let limits = [window, path].into_iter().flatten();
+        let limits = [window, self.next_send_buffer(m, sum), path];
+        let limits = limits.into_iter().flatten();
         limits.min_by_key(|next| next.rate)
+    }
+
+    /// Largest send buffer that the host grants over the minimum RTT, if something else limits.
+    fn next_send_buffer(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
+        let first = COUNTER_CAUSES[sum.primary()?].cause();
+        let limits = &self.limits;
+        let is_tuned = limits.send_buffer_is_set != Some(true) && limits.engine_send_max.is_none();
+        let buffer = limits.tcp_wmem_max.filter(|_| is_tuned)?;
+        let window = send_window(buffer.as_u64()).as_u64() as f64;
+        let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;
+        let mean = m.delivered as f64 / m.time.max(1e-9);
+        let is_near = (mean..100.0 * mean).contains(&most);
+        let is_next = first.id != "send-buffer-limited" && !first.is_path && is_near;
+        is_next.then_some(NextLimit {
+            cause: CAUSES[place("send-buffer-limited")?],
+            rate: rate(most),
+            is_lower_bound: false,
+        })
     }
 
     /// Advertised window over the minimum RTT, if something else limits.

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use gigatcp_theory::send_buffer::buffer_for_window;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration};
 
@@ -20,6 +21,8 @@ use crate::verdict::percent;
 pub(super) struct Context<'a> {
     pub account: &'a CounterAccount,
     pub m: &'a Measures,
+    /// Rate that a fix aims at, bytes per second: up to the next limit.
+    pub target: f64,
     /// All slices with time of the cause, merged.
     pub slice: Slice,
     /// Features of the slice with most of it.
@@ -120,11 +123,12 @@ impl Context<'_> {
             .or_else(|| kept.map(|kept| format!("{kept} in flight")))
     }
 
-    /// Bytes of buffer that the path needs, as a multiple of 64 KiB. They exceed the window that was
-    /// full. `None` if the counters show no RTT of the time.
+    /// Bytes in flight that the rate of the answer needs, as a multiple of 64 KiB. They exceed the
+    /// window that was full. `None` if the counters show no RTT of the time.
     fn needed(&self) -> Option<u64> {
         let window = self.window_bytes().unwrap_or(0.0);
-        let bdp = self.m.bdp().filter(|_| !self.account.is_total)?.max(window);
+        let rtt = self.m.min_rtt.filter(|_| !self.account.is_total)?;
+        let bdp = (self.target * rtt).max(window);
         Some((bdp as u64).max(1).div_ceil(65_536).saturating_mul(65_536))
     }
 
@@ -145,9 +149,10 @@ impl Context<'_> {
             )
         } else {
             format!(
-                "raise the third value of net.ipv4.tcp_wmem{} to more than {needed}; set no \
-                 SO_SNDBUF in the application",
-                now(limits.tcp_wmem_max)
+                "raise the third value of net.ipv4.tcp_wmem{} to more than {} (two thirds of it \
+                 are always in flight); set no SO_SNDBUF in the application",
+                now(limits.tcp_wmem_max),
+                buffer_for_window(needed)
             )
         }
     }

@@ -23,6 +23,13 @@ pub(crate) struct MeterFit {
 }
 
 impl MeterFit {
+    /// Whether it is a queue before the link: it drains at the link's rate, every loss met it full, and
+    /// what it holds takes the time by which packets were late.
+    pub fn is_queue_of_link(&self) -> bool {
+        let is_full = self.over <= 0.05 && self.spread <= 0.1;
+        self.rate >= 0.9 && is_full && (0.7..1.4).contains(&self.delay)
+    }
+
     /// Best fit; `None` with few losses, or if the bottleneck rate is unknown.
     pub fn of(m: &Measures<'_>) -> Option<Self> {
         let line = m.line?;

@@ -63,6 +63,8 @@ pub(crate) struct Measures<'a> {
     pub line_train: Option<u64>,
     /// Capacity of the path, as far as known.
     pub capacity: Capacity,
+    /// Rate of the next limit, which a fix aims at, bytes per second; `None` if it is not known.
+    pub next_rate: Option<f64>,
     /// Median rate of the closest trains of packets, bytes per second; zero without any.
     pub train: f64,
     /// RTT of each round.
@@ -155,6 +157,7 @@ impl<'a> Measures<'a> {
             line: None,
             line_train: None,
             capacity: Capacity::default(),
+            next_rate: None,
             train: path::train_rate(rounds, sender_view.sizes().full()),
             trips: path::round_trips(rounds, view, sender_view.turn),
             min_turn: rounds.iter().filter_map(|round| round.turn.least).min(),

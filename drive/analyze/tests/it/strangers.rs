@@ -106,6 +106,8 @@ const CASES: &[(&str, Right)] = &[
     ("k26-snd.pcap", Cause(&["cwnd-growth-limited"])),
     // ACKs release nothing; a byte of the peer releases 32 kB.
     ("k27-mid.pcap", Cause(&["request-response-rtt"])),
+    // A queue of 20 packets at 200 Mbit/s: every loss met 28,960 bytes and a delay of 1.2 ms.
+    ("k28-snd.pcap", Cause(&["queue-overflow"])),
 ];
 
 fn diagnose(name: &str) -> Diagnosis {

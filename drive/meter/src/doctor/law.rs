@@ -16,6 +16,7 @@
 
 use gigatcp_theory::cubic::Cubic;
 use gigatcp_theory::mathis::{self, MathisConstant};
+pub use gigatcp_theory::send_buffer::{send_burst, send_window};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::doctor::facts::HostFacts;
@@ -95,19 +96,6 @@ pub fn window_share(facts: &HostFacts) -> f64 {
     let scale: i32 = scale.and_then(|text| text.parse().ok()).unwrap_or(1);
     let part = power_of_two(-scale.abs().min(31));
     if scale > 0 { 1.0 - part } else { part }
-}
-
-/// Mean number of bytes that a send buffer holds in flight.
-///
-/// A program is woken when two thirds of the buffer are in use. Linux then accepts data until the
-/// buffer is full, at least a super-packet. The result is the mean of both bounds.
-pub fn send_window(buffer: u64) -> Bytes {
-    Bytes::new((buffer - buffer / 3).saturating_add(send_burst(buffer) / 2))
-}
-
-/// Bytes that a write adds to a full send buffer once it goes on.
-pub fn send_burst(buffer: u64) -> u64 {
-    (buffer / 3).max(SUPER_PACKET)
 }
 
 /// Whether the kernel measures which share of a receive buffer is window.
