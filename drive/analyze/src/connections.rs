@@ -2,14 +2,14 @@
 //! that tracked them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Side};
 use gigatcp_why::{
     CaptureContext, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Watcher, shown_bytes,
 };
 
-use crate::programs::Programs;
+use crate::programs::{self, Programs};
 
 /// The connections of a capture, in the order of their first packets.
 #[derive(Debug, Default)]
@@ -134,6 +134,12 @@ impl Connections {
     pub(crate) fn diagnose_alone(&self, index: usize) -> Option<Diagnosis> {
         let (watcher, place) = self.at(index)?;
         watcher.diagnose(place)
+    }
+
+    /// Connections that control the others of their program, by index.
+    pub fn controls(&self) -> HashSet<usize> {
+        let all = (0..self.len()).filter_map(|index| Some((index, self.connection(index)?)));
+        programs::controls(all)
     }
 
     pub(crate) fn programs(&self) -> Programs {

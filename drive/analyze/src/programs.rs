@@ -1,10 +1,10 @@
 //! Programs with several connections to one service: the end of one explains the end of another.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use gigatcp_flows::{Connection, Endpoint, Side};
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Diagnosis;
 
 /// Client and service of connections, with the time of the last packet of those that a FIN ended.
@@ -47,4 +47,51 @@ impl Programs {
             diagnosis.cut = None;
         }
     }
+}
+
+/// Connections that control others of their program, as those of iperf3 and of this project's tester do:
+/// others began within two seconds and ended before it, and both sides sent little, less than a twentieth of
+/// what the others carried, or at less than 200 kbit/s.
+pub(crate) fn controls<'a>(
+    connections: impl Iterator<Item = (usize, &'a Connection)>,
+) -> HashSet<usize> {
+    /// Maximum number of later connections that are compared.
+    const MAX_LATER: usize = 16;
+    let mut programs: HashMap<_, Vec<(usize, &Connection)>> = HashMap::new();
+    for (index, connection) in connections {
+        let all = programs.entry(key(connection)).or_default();
+        all.push((index, connection));
+    }
+    let mut found = HashSet::new();
+    for mut all in programs.into_values().filter(|all| all.len() > 1) {
+        all.sort_by_key(|(index, connection)| (connection.first_at(), *index));
+        for (place, (index, control)) in all.iter().enumerate() {
+            let later = all[place + 1..].iter().take(MAX_LATER);
+            let within = later.filter(|(_, data)| is_within(data, control));
+            let carried: Vec<u64> = within.map(|(_, data)| bytes(data).iter().sum()).collect();
+            if !carried.is_empty() && is_talk(control, carried.iter().sum()) {
+                found.insert(*index);
+            }
+        }
+    }
+    found
+}
+
+fn is_within(data: &Connection, control: &Connection) -> bool {
+    let after = data.first_at().saturating_since(control.first_at());
+    after <= Duration::from_secs(2) && data.last_at() <= control.last_at()
+}
+
+/// Unique bytes of both sides.
+fn bytes(connection: &Connection) -> [u64; 2] {
+    Side::BOTH.map(|side| connection.direction(side).unique_bytes())
+}
+
+/// Whether both sides sent data, and little of it for what the others carried.
+fn is_talk(control: &Connection, carried: u64) -> bool {
+    const MAX_RATE: f64 = 200_000.0 / 8.0;
+    let both = bytes(control);
+    let sum = both[0].saturating_add(both[1]);
+    let is_slow = sum as f64 <= MAX_RATE * control.elapsed().as_secs_f64();
+    both.iter().all(|bytes| *bytes > 0) && (is_slow || sum.saturating_mul(20) <= carried)
 }

@@ -609,3 +609,26 @@ fn reset_is_a_regular_end_where_a_connection_of_the_same_program_closes_after_it
     assert!(with(20), "it ended before the reset");
     assert!(!with(35));
 }
+
+#[test]
+fn connection_of_small_messages_around_the_others_of_its_program_controls_them() {
+    let client = |at| Packet::new(at, 5001, true);
+    let server = |at| Packet::new(at, 5001, false);
+    let control = |until| {
+        vec![
+            client(0).numbers(100, 0).flags(SYN),
+            server(1).numbers(900, 101).flags(SYN | ACK),
+            client(2).numbers(101, 901).len(37),
+            server(3).numbers(901, 138).len(1),
+            client(until).numbers(138, 902).flags(FIN | ACK),
+        ]
+    };
+    let controls = |until| {
+        let mut all = [control(until), whole(20, 5000), whole(30, 5002)].concat();
+        all.sort_by_key(|packet| packet.at);
+        let capture = Capture::read(&bytes(&all), &Options::default()).unwrap();
+        capture.connections().controls().len()
+    };
+    assert_eq!(controls(60), 1);
+    assert_eq!(controls(25), 0, "it ends before the others");
+}

@@ -1,6 +1,7 @@
 //! Order of the answered connections: the largest first.
 //!
-//! Connections of a few kilobytes say little about a path and are only counted. So are connections
+//! Connections of a few kilobytes, and those that control a tester's others, say little about a path and
+//! are only counted. So are connections
 //! after the [`SHOWN`] largest. A connection of two captures is listed once.
 
 use gigatcp_analyze::PairedDiagnosis;
@@ -22,11 +23,13 @@ pub struct Place {
     pub index: usize,
     /// Unique bytes of its data.
     pub bytes: u64,
+    /// Whether it controls the others of its program, as that of a tester.
+    pub is_control: bool,
 }
 
 impl Place {
     const fn is_small(self) -> bool {
-        self.bytes < MIN_SHOWN_BYTES
+        self.bytes < MIN_SHOWN_BYTES || self.is_control
     }
 }
 
@@ -50,6 +53,7 @@ impl Order {
                     .any(|pair| pair.near != capture && pair.indices[capture] == *index)
             };
             let all = loaded.candidates();
+            let controls = connections.controls();
             ranked.extend(
                 all.into_iter()
                     .filter(|index| !is_far(index))
@@ -57,10 +61,14 @@ impl Order {
                         capture,
                         index,
                         bytes: connections.data_bytes(index),
+                        is_control: controls.contains(&index),
                     }),
             );
         }
-        ranked.sort_by_key(|place| (std::cmp::Reverse(place.bytes), place.capture, place.index));
+        ranked.sort_by_key(|place| {
+            let size = std::cmp::Reverse(place.bytes);
+            (place.is_control, size, place.capture, place.index)
+        });
         let is_chosen = captures.iter().any(|loaded| !loaded.chosen.is_empty());
         let shown = if shows_all || is_chosen {
             ranked.len()
@@ -109,6 +117,7 @@ mod tests {
             capture: 0,
             index,
             bytes: *bytes,
+            is_control: false,
         };
         let ranked: Vec<Place> = sizes.iter().enumerate().map(place).collect();
         let shown = shown(&ranked);

@@ -78,7 +78,10 @@ pub fn put<E: From<Error>>(
 /// Lines about connections without an answer.
 fn rest(captures: &[&AnsweredCapture], order: &Order, detail: Detail) -> Result<String, Error> {
     let [many, small] = order.counted();
-    let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
+    let mut which = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
+    if small.iter().any(|place| place.is_control) {
+        which.push_str(", or of a tester's control,");
+    }
     let mut text = not_shown::line(
         captures,
         many,
@@ -90,7 +93,7 @@ fn rest(captures: &[&AnsweredCapture], order: &Order, detail: Detail) -> Result<
     text.push_str(&not_shown::line(
         captures,
         small,
-        ("connection", &kilobytes),
+        ("connection", &which),
         &hint,
     )?);
     if detail.is_verbose && many.len() + small.len() > 0 {
