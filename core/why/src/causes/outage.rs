@@ -65,10 +65,17 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         0 => String::new(),
         count => format!(" with {}", counted(count, "timeout")),
     };
+    let (long, silent) = match lasted(m) {
+        Some([least, most]) => (
+            format!("{} to {} long", time(least), time(most)),
+            format!("{} to {}", time(least), time(most)),
+        ),
+        None => (time(waited), String::from("a while")),
+    };
     Explanation {
-        subject: format!("an outage of the path ({})", time(waited)),
+        subject: format!("an outage of the path ({long})"),
         finding: format!(
-            "The path delivered nothing for a while;{timeouts} that and the growth after it took {}.",
+            "The path delivered nothing for {silent};{timeouts} that and the growth after it took {}.",
             time(waited),
         ),
         evidence,
@@ -76,6 +83,20 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
               net.ipv4.tcp_rto_max_ms shortens the wait after it"
             .into(),
     }
+}
+
+/// Bounds of the one outage that the timer shows: the last retransmission without an answer, and the one
+/// that was answered, from the last packet before its first wait. `None` for several outages, and without
+/// two waits for the same byte.
+fn lasted(m: &Measures<'_>) -> Option<[Duration; 2]> {
+    let expiries = &m.sender_view.episodes.expiries;
+    let mut runs = expiries.chunk_by(|one, next| one.start == next.start);
+    let run = runs
+        .next()
+        .filter(|run| run.len() >= 2 && runs.next().is_none())?;
+    let (first, last) = (run.first()?, run.last()?);
+    let most = last.at.saturating_since(first.at) + first.waited;
+    Some([most.saturating_sub(last.waited), most])
 }
 
 /// Whether most of what was retransmitted had arrived, its ACKs came after all, or the data after the
