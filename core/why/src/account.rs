@@ -230,7 +230,12 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     fn is_held(&self, moment: &Moment<'_, '_, '_>) -> bool {
         let round = moment.round();
         let is_seldom = self.facts.held_in_flight * 5 < self.m.duration * 3;
-        is_seldom && round.held * 2 > round.spent_in(moment.state)
+        is_seldom && round.held * 2 > round.spent_in(moment.state) && round.held >= self.silence()
+    }
+
+    /// Minimum silence that no RTT explains.
+    fn silence(&self) -> Duration {
+        (self.m.base * 3 / 2).max(Duration::from_millis(100))
     }
 
     /// Whether the data after a silence had been sent in it, by its timestamps: the path held it.

@@ -288,6 +288,11 @@ conditions! {
             let is_shown = m.sender_view.had_handshake || m.pair.is_some() || m.knows_directions();
             Some(is_shown || m.view == CapturePoint::Sender)
         };
+    SAID_ENOUGH "said-enough" "the hosts exchanged 2 kB or more: less may be an idle connection that they keep open"
+        Connection |facts| {
+            let sides = [facts.m.data(), facts.m.receiver()];
+            Some(sides.iter().map(|side| side.unique_bytes()).sum::<u64>() >= 2_000)
+        };
     WINDOW_TOLD "window-told" "the window scale is known, or none makes the advertised window what was in flight at most"
         Connection |facts| Some(facts.m.knows_windows() || !fits_a_scale(facts.m));
     FLIGHT_STEADY "flight-steady" "the flight of at least 5 rounds around it reaches the same maximum within 2 segments, or a packet of the capture, in every second of them"

@@ -49,6 +49,8 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     shows_in_few_packets: true,
     requires: &[EXCHANGES, SERVER_THOUGHT],
     refuted_by: &[TRANSFERRING],
+    observable: &[SAID_ENOUGH],
+    twin: Some("client-think-time"),
     ..exchange(|m, attributed| {
         let fix = "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache";
         explain(m, attributed, "the server's think time", fix)
