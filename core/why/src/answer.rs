@@ -10,12 +10,12 @@ use alloc::vec::Vec;
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::{human_duration, human_rate};
 
-use crate::causes::{Cause, Evidence};
+use crate::causes::{Cause, Evidence, counted};
 use crate::icmp_errors::IcmpErrors;
 use crate::limits::Limit;
 use crate::next_limit::NextLimit;
 use crate::outcome::Outcome;
-use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
+use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Shared, Verdict, percent};
 
 /// Minimum share of the time for another cause to be listed.
 const MIN_SHARE: f64 = 0.05;
@@ -217,6 +217,19 @@ impl Diagnosis {
         )
     }
 
+    fn shared_in_words(&self, shared: Shared) -> String {
+        let all = self
+            .throughput
+            .as_bps()
+            .saturating_add(shared.rate.as_bps());
+        format!(
+            "{} between these hosts carried {} meanwhile: {} with this one",
+            counted(shared.connections, "other connection"),
+            human_rate(shared.rate),
+            human_rate(Rate::from_bps(all))
+        )
+    }
+
     fn limits(&self, sure: Option<&Verdict>) -> Vec<Limit> {
         let own = sure
             .filter(|first| !first.time.is_zero())
@@ -259,8 +272,15 @@ impl Diagnosis {
         };
         let verdicts = self.verdicts.iter().filter(is_note).map(in_words);
         let errors = self.icmp_errors.iter().map(IcmpErrors::in_words);
-        verdicts.chain(errors).collect()
+        let shared = self.shared.filter(|_| first.is_some_and(is_of_path));
+        let shared = shared.map(|shared| self.shared_in_words(shared));
+        shared.into_iter().chain(verdicts).chain(errors).collect()
     }
+}
+
+/// Whether others on the path matter to a cause.
+const fn is_of_path(verdict: &Verdict) -> bool {
+    verdict.cause.is_path || verdict.cause.is_loss || verdict.cause.is_busy_link
 }
 
 /// Facts of a verdict, or its finding if it has none.

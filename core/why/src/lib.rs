@@ -115,5 +115,5 @@ pub use round::{MAX_ROUNDS, STATES, State};
 pub use score::position;
 pub use segment_size::{SegmentSize, SizeCause};
 pub use summary::{DiagnosisSummary, PrimaryCause};
-pub use verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
+pub use verdict::{Diagnosis, MIN_CONFIDENCE, Shared, Verdict};
 pub use watcher::{Slice, Slices, Watcher};

@@ -54,6 +54,15 @@ pub struct Verdict {
     pub cost: Cost,
 }
 
+/// What other connections between the same hosts carried in the same direction meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shared {
+    /// Their number.
+    pub connections: u64,
+    /// Their rate over the duration of this one, of payload.
+    pub rate: Rate,
+}
+
 /// Diagnosis of one direction of a connection.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
@@ -99,6 +108,8 @@ pub struct Diagnosis {
     pub icmp_errors: Vec<IcmpErrors>,
     /// Whether the window began small again after pauses.
     pub is_restarted: bool,
+    /// Other connections of the capture on the same path.
+    pub shared: Option<Shared>,
     /// Contribution of a second capture of the connection, in a sentence.
     pub joined: Option<String>,
 }
@@ -145,6 +156,7 @@ impl Diagnosis {
                 .map(|side| m.icmp_errors[side as usize])
                 .concat(),
             is_restarted: m.restarts.are_repeated(),
+            shared: None,
             joined: m.pair.map(|pair| joined(pair.between)),
         };
         diagnosis.chain = match diagnosis.headline() {

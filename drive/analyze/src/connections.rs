@@ -123,10 +123,8 @@ impl Connections {
     /// diagnoses.
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
         let mut diagnosis = self.diagnose_alone(index)?;
-        if diagnosis.cut.is_some() {
-            let connection = self.connection(index)?;
-            self.programs().explain_reset(connection, &mut diagnosis);
-        }
+        let connection = self.connection(index)?;
+        self.programs().explain(connection, &mut diagnosis);
         Some(diagnosis)
     }
 

@@ -52,10 +52,9 @@ impl<'a> Diagnoses<'a> {
         let mut diagnosed = self.diagnose_alone(index)?;
         let connections = self.capture.connections();
         if let (Some(diagnosis), Some(connection)) = (&mut diagnosed, connections.connection(index))
-            && diagnosis.cut.is_some()
         {
             let programs = self.programs.get_or_init(|| connections.programs());
-            programs.explain_reset(connection, diagnosis);
+            programs.explain(connection, diagnosis);
         }
         Ok(diagnosed)
     }

@@ -1,46 +1,124 @@
-//! Programs with several connections to one service: the end of one explains the end of another.
+//! Connections of the same hosts: the end of one explains the end of another, and they share a path.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use gigatcp_flows::{Connection, Endpoint, Side};
-use gigatcp_units::{Duration, Instant};
-use gigatcp_why::Diagnosis;
+use gigatcp_units::{Duration, Instant, Rate};
+use gigatcp_why::{Diagnosis, Shared};
 
-/// Client and service of connections, with the time of the last packet of those that a FIN ended.
+/// What connections of the same hosts say of each other.
 #[derive(Debug)]
-pub(crate) struct Programs(HashMap<(IpAddr, Endpoint), Instant>);
+pub(crate) struct Programs {
+    /// By client and service, the time of the last packet of those that a FIN ended.
+    ends: HashMap<(IpAddr, Endpoint), Instant>,
+    /// By sender and receiver, what the largest carried.
+    carried: HashMap<(IpAddr, IpAddr), Vec<Carried>>,
+}
+
+/// Data of one direction of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Carried {
+    bytes: u64,
+    from: Instant,
+    until: Instant,
+}
+
+/// Maximum number of connections between two hosts that are compared.
+const MAX_CARRIED: usize = 64;
+
+impl Carried {
+    fn of(connection: &Connection, side: Side) -> Self {
+        Self {
+            bytes: connection.direction(side).unique_bytes(),
+            from: connection.first_at(),
+            until: connection.last_at(),
+        }
+    }
+
+    /// Bytes in that time, at its mean rate.
+    fn within(&self, from: Instant, until: Instant) -> f64 {
+        let common = self.until.min(until).saturating_since(self.from.max(from));
+        let whole = self.until.saturating_since(self.from).as_secs_f64();
+        self.bytes as f64 * common.as_secs_f64() / whole.max(1e-9)
+    }
+}
 
 fn key(connection: &Connection) -> (IpAddr, Endpoint) {
     let [client, server] = Side::BOTH.map(|side| connection.endpoint(side));
     (client.address, server)
 }
 
+/// Sender and receiver of a direction.
+fn way(connection: &Connection, side: Side) -> (IpAddr, IpAddr) {
+    let address = |side| connection.endpoint(side).address;
+    (address(side), address(side.other()))
+}
+
 impl Programs {
     pub(crate) fn of<'a>(connections: impl Iterator<Item = &'a Connection>) -> Self {
         let mut ends: HashMap<_, Instant> = HashMap::new();
+        let mut carried: HashMap<_, Vec<Carried>> = HashMap::new();
         // The capture may end before the second FIN.
         let is_closed = |connection: &&Connection| {
             let sides = Side::BOTH.map(|side| connection.direction(side));
             sides.iter().any(|side| side.has_fin()) && !sides.iter().any(|side| side.has_reset())
         };
-        for connection in connections.filter(is_closed) {
-            let last = connection.last_at();
-            let end = ends.entry(key(connection)).or_insert(last);
-            *end = last.max(*end);
+        for connection in connections {
+            if is_closed(&connection) {
+                let last = connection.last_at();
+                let end = ends.entry(key(connection)).or_insert(last);
+                *end = last.max(*end);
+            }
+            for side in Side::BOTH {
+                let of_pair = carried.entry(way(connection, side)).or_default();
+                of_pair.push(Carried::of(connection, side));
+                if of_pair.len() >= 2 * MAX_CARRIED {
+                    of_pair.sort_by_key(|carried| Reverse(carried.bytes));
+                    of_pair.truncate(MAX_CARRIED);
+                }
+            }
         }
-        Self(ends)
+        Self { ends, carried }
+    }
+
+    /// Adds to a diagnosis what others of the capture say of it.
+    pub(crate) fn explain(&self, connection: &Connection, diagnosis: &mut Diagnosis) {
+        self.explain_reset(connection, diagnosis);
+        diagnosis.shared = self.shared(connection, diagnosis);
+    }
+
+    /// What other connections between the same hosts carried in the same direction meanwhile, if that was a
+    /// tenth of what this one did.
+    fn shared(&self, connection: &Connection, diagnosis: &Diagnosis) -> Option<Shared> {
+        let own = Carried::of(connection, diagnosis.sender);
+        let (from, until) = (diagnosis.start, diagnosis.start + diagnosis.duration);
+        let all = self.carried.get(&way(connection, diagnosis.sender))?;
+        let others = all.iter().filter(|carried| **carried != own);
+        let meanwhile = others.map(|carried| carried.within(from, until));
+        let least = diagnosis.delivered.as_u64() as f64 / 100.0;
+        let (count, bytes) = meanwhile
+            .filter(|bytes| *bytes > least.max(1.0))
+            .fold((0, 0.0), |(count, sum), bytes| (count + 1, sum + bytes));
+        let bits = 8.0 * bytes / diagnosis.duration.as_secs_f64().max(1e-9);
+        let rate = Rate::from_bps(bits as u64);
+        let is_much = rate.as_bps().saturating_mul(10) >= diagnosis.throughput.as_bps();
+        (count > 0 && is_much).then_some(Shared {
+            connections: count,
+            rate,
+        })
     }
 
     /// Takes the reset of a transfer for its regular end if another connection of the same program
     /// went on after it and closed in order: iperf3 ends each test so.
-    pub(crate) fn explain_reset(&self, connection: &Connection, diagnosis: &mut Diagnosis) {
+    fn explain_reset(&self, connection: &Connection, diagnosis: &mut Diagnosis) {
         let Some(cut) = diagnosis.cut.filter(|cut| cut.silence.is_none()) else {
             return;
         };
         let reset_at = diagnosis.start + cut.after;
         let went_on = self
-            .0
+            .ends
             .get(&key(connection))
             .is_some_and(|end| *end >= reset_at);
         if went_on {

@@ -304,6 +304,7 @@ impl CounterAccount {
             chain: Vec::new(),
             icmp_errors: Vec::new(),
             is_restarted: false,
+            shared: None,
             joined: None,
             cut: None,
         };

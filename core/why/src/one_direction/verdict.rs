@@ -390,6 +390,7 @@ pub(crate) fn diagnosis(one: &OneDirection, connection: &Connection) -> Option<D
         chain: Vec::new(),
         icmp_errors: Vec::new(),
         is_restarted: false,
+        shared: None,
         joined: None,
     })
 }

@@ -632,3 +632,26 @@ fn connection_of_small_messages_around_the_others_of_its_program_controls_them()
     assert_eq!(controls(60), 1);
     assert_eq!(controls(25), 0, "it ends before the others");
 }
+
+#[test]
+fn others_between_the_same_hosts_are_told_with_their_rate() {
+    let all = [
+        whole(0, 5000),
+        whole(1, 5001),
+        whole(2, 5002),
+        whole(90, 5003),
+    ];
+    let mut packets = all.concat();
+    packets.sort_by_key(|packet| packet.at);
+    let capture = Capture::read(&bytes(&packets), &Options::default()).unwrap();
+    let connections = capture.connections();
+    let shared = |index: usize| connections.diagnose(index).unwrap().shared;
+    let two = shared(0).expect("two others at that time");
+    assert_eq!(two.connections, 2);
+    // 2000 bytes in 12 ms each, one and two of them later.
+    assert!(
+        (2_300_000..2_700_000).contains(&two.rate.as_bps()),
+        "{two:?}"
+    );
+    assert_eq!(shared(3), None);
+}
