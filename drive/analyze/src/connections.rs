@@ -122,9 +122,18 @@ impl Connections {
     /// Each call computes it again, since a capture may have more connections than fit in memory as
     /// diagnoses.
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
+        self.diagnose_among(index, &self.programs())
+    }
+
+    /// Diagnoses of all connections, `None` as by [`Self::diagnose`].
+    pub fn diagnose_all(&self) -> impl Iterator<Item = (usize, Option<Diagnosis>)> {
+        let programs = self.programs();
+        (0..self.len()).map(move |index| (index, self.diagnose_among(index, &programs)))
+    }
+
+    fn diagnose_among(&self, index: usize, programs: &Programs) -> Option<Diagnosis> {
         let mut diagnosis = self.diagnose_alone(index)?;
-        let connection = self.connection(index)?;
-        self.programs().explain(connection, &mut diagnosis);
+        programs.explain(self.connection(index)?, &mut diagnosis);
         Some(diagnosis)
     }
 

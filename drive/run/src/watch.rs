@@ -154,13 +154,14 @@ impl Tap for WatchTap {
 
 /// Writes the diagnosis of each connection into the record of its flow.
 pub fn diagnose(connections: &Connections, flows: &mut [FlowRecord]) {
-    for (index, (connection, _)) in connections.iter().enumerate() {
+    for (index, diagnosis) in connections.diagnose_all() {
+        let Some(connection) = connections.connection(index) else {
+            continue;
+        };
         let port = connection.endpoint(Side::Client).port;
         let number = usize::from(port.wrapping_sub(FIRST_PORT));
         if let Some(flow) = flows.get_mut(number) {
-            flow.why = connections
-                .diagnose(index)
-                .map(|diagnosis| record(&diagnosis));
+            flow.why = diagnosis.map(|diagnosis| record(&diagnosis));
         }
     }
 }
