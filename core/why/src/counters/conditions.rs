@@ -429,8 +429,8 @@ pub(super) const SPURIOUS_RETRANSMISSIONS: Condition = Condition {
     },
 };
 
-/// Spurious retransmissions cost what they take off cwnd: nothing where less is in flight, and nothing of
-/// a control that paces by a model (BBRv3 reacts to a fiftieth, BBRv1 never).
+/// Spurious retransmissions cost what they take off cwnd, if it is in use. A control that paces by a
+/// model keeps its own (BBRv1), unless a fiftieth is retransmitted (BBRv3).
 pub(super) const REORDERING_COSTS: Condition = Condition {
     name: "spurious retransmissions reduced a cwnd that was in use",
     holds: |f, _| {
