@@ -3,7 +3,6 @@
 //! | file | limit |
 //! |---|---|
 //! | `cookies.rs` | one test for each cookie |
-//! | `defaults.rs` | the limits by default |
 //! | `leftovers.rs` | what is left of a test that has ended |
 //! | `logins.rs` | names and passwords |
 //! | `memory.rs` | memory of tests and messages |
@@ -25,7 +24,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod cookies;
-mod defaults;
 mod leftovers;
 mod logins;
 mod memory;
