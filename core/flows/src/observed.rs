@@ -85,7 +85,7 @@ impl Observed {
             fragmentation: segment.fragmentation,
         };
         match segment.option_octets {
-            [] => {}
+            [] if segment.options_len() == 0 => {}
             // Nearly every segment: timestamps in the layout of every common kernel, and no other
             // options.
             [1, 1, option_kind::TIMESTAMPS, 10, _, _, _, _, _, _, _, _] => {

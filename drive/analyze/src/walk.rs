@@ -177,10 +177,14 @@ impl<'a> Walk<'a> {
             }
             (Ok(segment), None) => {
                 let observed = Observed::new(at, &segment);
+                let has_all_options = segment.has_all_options();
                 to(CapturedRecord {
                     segment: Some(Segment::Other(&observed)),
                     ..CapturedRecord::empty(number, at)
                 });
+                if !has_all_options {
+                    self.reader.notes_mut().add(NoteKind::OptionsCut, place);
+                }
             }
             (Err(error), None) => {
                 if !show_icmp_error(&record, at, to) {

@@ -223,7 +223,7 @@ impl From<io::Error> for ReverseError {
 }
 
 /// Maximum wait for a server's trace.
-const REVERSE_WAIT: Duration = Duration::from_secs(40);
+pub(crate) const REVERSE_WAIT: Duration = Duration::from_secs(40);
 
 /// Maximum length of a server's answer, in bytes.
 const MAX_ANSWER: u32 = 64 << 10;

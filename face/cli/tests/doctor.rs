@@ -202,6 +202,42 @@ fn healthy_host_on_a_full_path_gets_no_advice() {
     );
 }
 
+/// The queue of the path adds up to 0.6 s to its 20 ms, and the kernel remembers that of the peer.
+#[test]
+fn rtt_of_the_path_is_measured_without_load_before_and_after_a_test() {
+    let script = "for OPTIONS in '' '--verify -t 2' ''; do \
+         $GIGATCP doctor $GIGATCP_SERVER --json $OPTIONS; done | grep '\"rtt_'";
+    let done = Command::new(GIGATCP)
+        .args(["emulate", "-q", "--rate", "20 Mbit/s", "--rtt", "20 ms"])
+        .args(["--queue", "30 BDP", "--control", "cubic"])
+        .args(["--server", "$GIGATCP server", "--", "sh", "-c", script])
+        .env("GIGATCP", GIGATCP)
+        .output()
+        .expect("it runs");
+    if done.status.code() == Some(2) && done.stdout.is_empty() {
+        let reason = String::from_utf8_lossy(&done.stderr);
+        eprintln!("SKIPPED, NOTHING PROVEN: {reason}");
+        return;
+    }
+    let printed = String::from_utf8_lossy(&done.stdout);
+    let value = |line: &str| {
+        line.split(&[':', ','][..])
+            .nth(1)
+            .map(|text| text.trim().to_owned())
+    };
+    let all = |name: &str| {
+        let lines = printed.lines().filter(|line| line.contains(name));
+        lines.filter_map(value).collect::<Vec<_>>()
+    };
+    assert_eq!(all("rtt_source"), ["\"measured\""; 3], "{printed}");
+    let rtts: Vec<f64> = all("\"rtt_ns\"")
+        .iter()
+        .map(|text| text.parse::<f64>().expect("a time") * 1e-6)
+        .collect();
+    assert_eq!(rtts.len(), 3, "{printed}");
+    assert!(rtts.iter().all(|ms| (20.0..40.0).contains(ms)), "{rtts:?}");
+}
+
 #[test]
 fn try_without_a_terminal_or_privilege_names_what_is_missing() {
     let done = Command::new(GIGATCP)

@@ -54,8 +54,7 @@ fn in_a_machine_of_its_own(run: &str) -> Output {
 
 /// Whether namespaces can be created here; prints the reason if not.
 fn is_possible() -> bool {
-    let tools =
-        "command -v ip unshare nsenter python3 bash && { command -v nft || command -v iptables; }";
+    let tools = "command -v ip unshare setsid nsenter python3 bash && { command -v nft || command -v iptables; }";
     let made = Command::new("sh")
         .args(["-c", tools])
         .output()
@@ -95,17 +94,19 @@ fn nothing_is_left_of_the_way_after_a_kill() {
     if !is_possible() {
         return;
     }
-    let run = "gigatcp emulate -q --uplink wan -- sleep 60 & emulator=$!; sleep 1; \
-        ip -o link | grep -c ': gt'; cat /proc/sys/net/ipv4/conf/wan/forwarding; kill -9 $emulator; sleep 0.5";
-    let output = in_a_machine_of_its_own(run);
-    let said = String::from_utf8(output.stdout).unwrap();
-    let expected = format!("1\n1\n{NOTHING_LEFT}");
-    assert_eq!(
-        said,
-        expected,
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    // The process, and all of its process group.
+    for target in ["$emulator", "-- -$emulator"] {
+        let run = format!(
+            "setsid gigatcp emulate -q --uplink wan -- sleep 60 & emulator=$!; sleep 1; \
+             ip -o link | grep -c ': gt'; cat /proc/sys/net/ipv4/conf/wan/forwarding; \
+             kill -9 {target}; sleep 0.5"
+        );
+        let output = in_a_machine_of_its_own(&run);
+        let said = String::from_utf8(output.stdout).unwrap();
+        let expected = format!("1\n1\n{NOTHING_LEFT}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said, expected, "{target}: {errors}");
+    }
 }
 
 #[test]

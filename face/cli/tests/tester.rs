@@ -94,6 +94,41 @@ fn the_answer_comes_first_and_names_what_limited_it() {
     );
 }
 
+/// On a busy host BBR's bursts are reordered, which takes nothing off its cwnd.
+#[test]
+fn the_loopback_reorders_nothing_that_costs() {
+    let server = Server::start(&[]);
+    let test = [
+        "test",
+        "127.0.0.1",
+        "-p",
+        &server.port,
+        "-t",
+        "2",
+        "--no-probe",
+    ];
+    for arguments in [
+        &["-Cbbr"][..],
+        &["-Cbbr", "--bidir"],
+        &["-Creno", "--bidir"],
+    ] {
+        let output = Command::new(GIGATCP)
+            .args(test)
+            .args(arguments)
+            .output()
+            .unwrap();
+        if !output.status.success() && arguments[0] == "-Cbbr" {
+            eprintln!("SKIPPED, NOTHING PROVEN of bbr: {}", text(&output.stderr));
+            continue;
+        }
+        let answer = text(&output.stdout);
+        let blames = answer
+            .lines()
+            .any(|line| line.starts_with("Limited by reordering"));
+        assert!(!blames && output.status.success(), "{answer}");
+    }
+}
+
 /// Checks that every field of a stock client is there, with the same type.
 fn assert_has(path: &str, stock: &Value, ours: &Value) {
     match (stock, ours) {

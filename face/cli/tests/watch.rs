@@ -147,6 +147,14 @@ fn recorder_that_is_killed_leaves_a_recording_that_why_explains() {
             .contains(&port.to_string()),
         "{value}"
     );
+    let done = why(&[&["--summary"], &arguments[..]].concat());
+    let table = String::from_utf8_lossy(&done.stdout);
+    let [heading, row] = &table.lines().take(2).collect::<Vec<_>>()[..] else {
+        panic!("{table}{}", stderr(&done));
+    };
+    assert!(heading.contains("delivered") && heading.ends_with("sender > receiver"));
+    let ends = format!("> 127.0.0.1:{port}");
+    assert!(row.starts_with("     1") && row.contains(&ends), "{row}");
     // No such peer, no such time, no time at all.
     let done = why(&["--at", &start, "--peer", "192.0.2.0/24", place]);
     let text = printed(&done);

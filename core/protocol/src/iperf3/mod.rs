@@ -55,9 +55,12 @@ mod transactions;
 pub use client::{Client, ClientEvent, ClientFailure};
 pub use error_code::ErrorCode;
 pub use message::{COOKIE_LENGTH, Cookie, State, Violation};
-pub use parameters::{Direction, Limits, Parameters, Transport};
-pub use results::{Cpu, Extras, Results, ServerOutput, StreamResults, stream_id};
-pub use server::{ServerEnd, ServerEvent, Session};
+pub use parameters::{Direction, Limits, MAX_LENGTH as MAX_PARAMETERS, Parameters, Transport};
+pub use results::{
+    Cpu, Extras, MAX_OF_CLIENT as MAX_CLIENT_RESULTS, Results, ServerOutput, StreamResults,
+    stream_id,
+};
+pub use server::{ANSWER_TIMEOUT, ServerEnd, ServerEvent, Session};
 pub use transactions::{MAX_FLOWS, MAX_SIZE, Mode, Responses, Tag, Transactions};
 
 use alloc::vec::Vec;

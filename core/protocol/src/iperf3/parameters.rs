@@ -13,7 +13,7 @@ use super::message::Violation;
 use super::{ErrorCode, PRIVATE, Transactions};
 
 /// Maximum length of parameters that iperf3 3.21 accepts, in bytes (`MAX_PARAMS_JSON_STRING`).
-pub(super) const MAX_LENGTH: usize = 8 * 1024;
+pub const MAX_LENGTH: usize = 8 * 1024;
 
 /// Transport protocol of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -13,7 +13,7 @@ pub(super) const MAX_OF_SERVER: usize = 32 << 20;
 
 /// Maximum length of results that a server accepts, in bytes: many clients may send some. Those of
 /// a stock client with 128 streams have 32 KiB.
-pub(super) const MAX_OF_CLIENT: usize = 256 << 10;
+pub const MAX_OF_CLIENT: usize = 256 << 10;
 
 /// Id of a stream by its place in the order of creation. The ids are 1, 3, 4, 5, ...: iperf3 skips
 /// 2.

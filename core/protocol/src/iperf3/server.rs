@@ -16,7 +16,7 @@ use super::results::{self, Extras, Results};
 use super::{ErrorCode, Output, Parameters, parameters};
 
 /// Maximum wait for parameters, streams, results and the end.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time that a test may exceed its parameters: ten state changes of 4 s each.
 const GRACE: Duration = Duration::from_secs(40);

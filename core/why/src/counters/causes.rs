@@ -360,6 +360,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
             LOSSES,
             NO_OUTAGE,
             SPURIOUS_RETRANSMISSIONS,
+            REORDERING_COSTS,
         ],
         explain: |c| {
             Explanation {

@@ -429,6 +429,19 @@ pub(super) const SPURIOUS_RETRANSMISSIONS: Condition = Condition {
     },
 };
 
+/// Spurious retransmissions cost what they take off cwnd, if it is in use. A control that paces by a
+/// model keeps its own (BBRv1), unless a fiftieth is retransmitted (BBRv3).
+pub(super) const REORDERING_COSTS: Condition = Condition {
+    name: "spurious retransmissions reduced a cwnd that was in use",
+    holds: |f, _| {
+        if f.value(F::Model) == Some(1.0) {
+            let is_rare = f.value(F::LossRate).is_some_and(|rate| rate < 0.02);
+            return is_rare.then_some(false);
+        }
+        f.high(F::CwndFill, [0.4, 0.7]).unwrap_or(Some(true))
+    },
+};
+
 pub(super) const MARKS: Condition = Condition {
     name: "segments were marked",
     holds: |f, _| f.value(F::Marked).map(|marked| marked > 0.0),

@@ -625,20 +625,17 @@ mod tests {
     }
 
     #[test]
-    fn spurious_retransmissions_that_are_too_rare_to_limit_are_not_the_cause() {
+    fn spurious_retransmissions_that_cost_no_cwnd_are_not_the_cause() {
         // A loopback: 4 GB/s at 30 us. At 3 in a million the square-root law allows 34 GB/s; at
         // 3 in a hundred 340 MB/s.
-        let of = |retransmitted: i64| {
+        let of = |control: &str, retransmitted: i64, cwnd: i64| {
             let mut account = CounterAccount::default();
-            account.set_congestion("cubic");
+            account.set_congestion(control);
             for step in 0..30_i64 {
                 let words = [
                     ("tcpi_snd_mss", 1448),
                     ("tcpi_unacked", 80),
-                    (
-                        "tcpi_snd_cwnd",
-                        if retransmitted > 1000 { 90 } else { 3000 },
-                    ),
+                    ("tcpi_snd_cwnd", cwnd),
                     ("tcpi_snd_ssthresh", 60),
                     ("tcpi_snd_wnd", 6_000_000),
                     ("tcpi_rtt", 30),
@@ -658,8 +655,13 @@ mod tests {
             let diagnosis = account.diagnose().unwrap();
             diagnosis.primary().map(|first| first.cause.id)
         };
-        assert_eq!(of(8_000), Some("reordering-mistaken-for-loss"));
-        assert_ne!(of(1), Some("reordering-mistaken-for-loss"));
+        let reordering = Some("reordering-mistaken-for-loss");
+        assert_eq!(of("cubic", 8_000, 90), reordering);
+        assert_ne!(of("cubic", 1, 3_000), reordering);
+        // Most of cwnd is not in use.
+        assert_ne!(of("cubic", 8_000, 3_000), reordering);
+        // BBR keeps its cwnd.
+        assert_ne!(of("bbr", 1_000, 90), reordering);
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Packet {
         Self { len, ..self }
     }
 
-    fn frame(self) -> Vec<u8> {
+    pub(super) fn frame(self) -> Vec<u8> {
         let mut octets = vec![0_u8; 54];
         octets[12..15].copy_from_slice(&[8, 0, 0x45]);
         octets[16..18].copy_from_slice(&(40 + self.len).to_be_bytes());
@@ -78,6 +78,21 @@ pub(super) fn unreachable(packet: Packet, code: u8) -> Vec<u8> {
     octets.extend([3, code, 0, 0, 0, 0, 0, 0]);
     octets.extend(&quoted[14..42]);
     octets
+}
+
+/// A connection whose SYNs have 12 bytes of options that the snap length cut.
+pub(super) fn without_options() -> Vec<u8> {
+    let mut file = header();
+    for packet in whole(0, 5000) {
+        let mut frame = packet.frame();
+        let words = if packet.flags & SYN > 0 { 3 } else { 0 };
+        let options = 4 * u16::from(words);
+        frame[16..18].copy_from_slice(&(40 + options + packet.len).to_be_bytes());
+        frame[46] += words << 4;
+        let wire = 54 + u32::from(options + packet.len);
+        push(&mut file, packet.at, &frame, wire);
+    }
+    file
 }
 
 /// A pcap file without packets.

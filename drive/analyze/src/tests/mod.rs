@@ -6,11 +6,14 @@ use std::fmt::Debug;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use gigatcp_flows::{Connection, Observed, Verdict};
+use gigatcp_capture::Note;
+use gigatcp_flows::{Connection, Observed, Scaling, Verdict};
 use tempfile::NamedTempFile;
 
 use super::*;
-use made::{ACK, FIN, Packet, RST, SYN, both_ends, pcap, push, unreachable, whole};
+use made::{
+    ACK, FIN, Packet, RST, SYN, both_ends, pcap, push, unreachable, whole, without_options,
+};
 
 /// A file, which can be mapped.
 fn file(bytes: &[u8]) -> (NamedTempFile, Source) {
@@ -222,6 +225,22 @@ fn a_capture_that_was_cut_is_read_up_to_the_cut() {
         );
         assert_eq!(capture.info().unread_packets(), unread);
     }
+}
+
+#[test]
+fn options_that_the_snap_length_cut_are_one_note_and_no_missing_window_scaling() {
+    let source = Source::bytes("made", without_options());
+    let capture = Capture::read(&source, &Options::default()).unwrap();
+    let notes: Vec<String> = capture.info().notes.iter().map(Note::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "TCP options cut by the snap length, which 128 bytes of a packet keep: 2 times, first at \
+          record 1, offset 24"
+        ]
+    );
+    let connection = capture.connections().connection(0).unwrap();
+    assert_ne!(connection.scaling(), Scaling::Unused);
 }
 
 #[test]

@@ -76,6 +76,9 @@ note_kinds! {
     ClockStepsBack = "the clock stepped back", "ns";
     /// A packet was cut by the snap length. The amount is the number of bytes missing.
     SnapLength = "cut by the snap length", "octets not captured";
+    /// The snap length cut the TCP options of a packet: its window scale, MSS, SACK and timestamps are
+    /// unknown.
+    OptionsCut = "TCP options cut by the snap length, which 128 bytes of a packet keep";
     /// Packets that the capturing host reports as lost; the amount is their number.
     DropsReported = "lost by the capturing host", "packets";
     /// Packets without a readable TCP segment; [`Note::reasons`] has the reasons with counts.

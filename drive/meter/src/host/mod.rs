@@ -9,20 +9,23 @@
 //! | `sysfs.rs` | state of the card from `/sys`: node, steering, interrupts |
 //! | `cpu.rs` | CPUs, their frequencies and nodes |
 //! | `cgroup.rs` | limits of the control group |
+//! | `quiet_rtt.rs` | the RTT to a host, by echo requests |
 //!
-//! Everything concerns the calling thread's network namespace. Nothing is changed, and no packet is
-//! sent. Unreadable facts are recorded with the reason and the privilege to grant.
+//! Everything concerns the calling thread's network namespace. Nothing is changed, and only
+//! `quiet_rtt` sends packets. Unreadable facts are recorded with the reason and the privilege to grant.
 
 mod cgroup;
 mod cpu;
 mod interface;
 mod qdisc;
+mod quiet_rtt;
 mod route;
 mod sysctl;
 mod sysfs;
 
 pub(crate) use cgroup::memory;
 pub(crate) use interface::loss_counters;
+pub use quiet_rtt::quiet_rtt;
 pub use route::interface_towards;
 
 use std::fs;

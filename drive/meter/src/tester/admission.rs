@@ -15,10 +15,10 @@ pub const MAX_DURATION: u32 = 3600;
 const IDLE: Duration = Duration::from_secs(120);
 
 /// Prefix of the IPv6 addresses that count as one: a host may use any address of a link.
-const LINK: u8 = 64;
+pub(super) const LINK: u8 = 64;
 
 /// Prefix of the IPv6 addresses of one site, which has many links.
-const SITE: u8 = 48;
+pub(super) const SITE: u8 = 48;
 
 /// Network in CIDR notation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -14,16 +14,16 @@ use crate::system::datagrams::MAX_BATCH;
 use crate::system::{self, BUFFER_OVERHEAD};
 
 /// Bytes of a test in addition to its streams: messages, and the intervals that are kept.
-const TEST: u64 = 8 << 20;
+pub(super) const TEST: u64 = 8 << 20;
 
 /// Bytes of a reading of a socket's counters: kept, copied, and as text.
-const READING: u64 = 4 << 10;
+pub(super) const READING: u64 = 4 << 10;
 
 /// Bytes of a stream in addition to its buffers: stack, counters, readings.
-const STREAM: u64 = 128 << 10;
+pub(super) const STREAM: u64 = 128 << 10;
 
 /// Bytes of a connection of transactions in addition to its buffers.
-const CONNECTION: u64 = 4 << 10;
+pub(super) const CONNECTION: u64 = 4 << 10;
 
 /// Minimum of a buffer of such a connection, in bytes of data.
 pub(super) const MIN_BUFFER: u32 = 8 << 10;
@@ -55,6 +55,16 @@ impl KernelBuffers {
             tuned: [tuned_receive, tuned_send],
             set: [set_receive, set_send],
             all_tcp,
+        }
+    }
+
+    /// Linux' defaults, on a host with much memory.
+    #[cfg(test)]
+    pub(super) const fn of_linux() -> Self {
+        Self {
+            tuned: [6 << 20, 4 << 20],
+            set: [212_992, 212_992],
+            all_tcp: u64::MAX,
         }
     }
 
@@ -126,19 +136,13 @@ pub fn default_limit() -> u64 {
 mod tests {
     use super::*;
 
-    const KERNEL: KernelBuffers = KernelBuffers {
-        tuned: [6 << 20, 4 << 20],
-        set: [212_992, 212_992],
-        all_tcp: u64::MAX,
-    };
-
     fn memory(change: impl Fn(&mut Parameters)) -> u64 {
         let mut wanted = Parameters {
             parallel: 1,
             ..Parameters::default()
         };
         change(&mut wanted);
-        of_test(&wanted, &KERNEL)
+        of_test(&wanted, &KernelBuffers::of_linux())
     }
 
     #[test]
@@ -161,13 +165,13 @@ mod tests {
     fn tcp_buffers_count_at_most_as_those_of_all_the_host() {
         let kernel = KernelBuffers {
             all_tcp: 100 << 20,
-            ..KERNEL
+            ..KernelBuffers::of_linux()
         };
         let wanted = Parameters {
             parallel: 128,
             ..Parameters::default()
         };
-        let less = of_test(&wanted, &KERNEL) - of_test(&wanted, &kernel);
+        let less = of_test(&wanted, &KernelBuffers::of_linux()) - of_test(&wanted, &kernel);
         assert_eq!(less, 128 * (6 << 20) - (100 << 20));
     }
 

@@ -374,7 +374,7 @@ pub enum TestError {
         cause: io::Error,
     },
     /// A server accepted the connection, and sent nothing.
-    #[error("{to} has sent nothing for {} s: it serves others, or is no iperf3 server", .timeout.as_secs())]
+    #[error("{to} has sent nothing for {} s: it serves others, or speaks another protocol", .timeout.as_secs())]
     NoAnswer {
         /// The server's address.
         to: SocketAddr,

@@ -18,17 +18,17 @@ use super::traffic::Traffic;
 use crate::system::socket as kernel;
 
 /// Time without an answer after which the datagrams pause.
-const SILENCE: Duration = Duration::from_secs(3);
+pub(super) const SILENCE: Duration = Duration::from_secs(3);
 
 /// Longest pause: a queue of the test's own datagrams drains, then a probe is answered.
-const PAUSE: Duration = Duration::from_secs(9);
+pub(super) const PAUSE: Duration = Duration::from_secs(9);
 
 /// Lost probes after which the kernel ends the control connection: more than of any pause, as a test
 /// far above the path's rate loses most of them.
 const PROBES: u32 = 60;
 
 /// Time after an answer in a pause before there is another pause.
-const TRUST: Duration = Duration::from_secs(30);
+pub(super) const TRUST: Duration = Duration::from_secs(30);
 
 /// Action of a test's senders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

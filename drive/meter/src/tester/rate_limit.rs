@@ -32,13 +32,13 @@ use super::tcp::{time_for, wait_until};
 use crate::system::lock;
 
 /// Time for which an unused rate can be saved.
-const DEPTH: Duration = Duration::from_millis(100);
+pub(super) const DEPTH: Duration = Duration::from_millis(100);
 
 /// Debt that a receiver may have before it waits: a client sends its first blocks at once.
-const SLACK: (Duration, u64) = (Duration::from_secs(1), 256 << 10);
+pub(super) const SLACK: (Duration, u64) = (Duration::from_secs(1), 256 << 10);
 
 /// Debt that ends a test of UDP: iperf3's server averages over 5 s.
-const MAX_DEBT: Duration = Duration::from_secs(5);
+pub(super) const MAX_DEBT: Duration = Duration::from_secs(5);
 
 /// Maximum bytes paid at a time, in time at the test's rate.
 const CHUNK: Duration = Duration::from_millis(50);

@@ -31,7 +31,7 @@ use crate::system::poll::EventFd;
 pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time in which a client may still read its streams after the server has ended the test.
-const RESET_AFTER: Duration = Duration::from_secs(1);
+pub(super) const RESET_AFTER: Duration = Duration::from_secs(1);
 
 /// Data connections of a test, from the thread that accepts them.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ pub(super) struct Allowance {
 const LATE: Duration = Duration::from_secs(2);
 
 /// Maximum number of intervals of streams that a server keeps of a test: 1 h of four streams.
-const MAX_INTERVALS: usize = 4 * 3600;
+pub(super) const MAX_INTERVALS: usize = 4 * 3600;
 
 impl Allowance {
     /// Sets the limits of a test's streams.

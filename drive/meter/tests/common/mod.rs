@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -23,6 +23,16 @@ pub fn free_ports() -> u16 {
     base + NEXT.fetch_add(20, Ordering::Relaxed)
 }
 
+/// A network namespace, or what was made of some. `None`, with a note, if that is forbidden here.
+#[cfg(target_os = "linux")]
+pub fn namespace_or_skip<T>(made: Result<T, gigatcp_linux::SetupError>) -> Option<T> {
+    made.inspect_err(|error| {
+        assert!(error.is_missing_privilege(), "{error}");
+        eprintln!("SKIPPED, NOTHING PROVEN: {error}");
+    })
+    .ok()
+}
+
 /// A server of this process.
 pub struct Running {
     /// Address for iperf3's protocol.
@@ -31,6 +41,10 @@ pub struct Running {
     pub nuttcp_at: Option<SocketAddr>,
     pub stop: Arc<AtomicBool>,
     pub refusals: Arc<Mutex<Vec<String>>>,
+    /// Number of refusals beyond those that were reported.
+    pub unlisted: Arc<AtomicU64>,
+    /// Reasons of the ends of tests.
+    ends: Arc<Mutex<Vec<String>>>,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
     /// Numbers of clients whose test was accepted, and of queued clients.
     clients: Arc<[AtomicU16; 2]>,
@@ -45,15 +59,21 @@ impl Running {
         let outcomes = Arc::new(Mutex::new(Vec::new()));
         let refusals = Arc::new(Mutex::new(Vec::new()));
         let clients = Arc::new([0, 0].map(AtomicU16::new));
+        let unlisted = Arc::new(AtomicU64::new(0));
+        let ends = Arc::new(Mutex::new(Vec::new()));
         let (kept, refused) = (outcomes.clone(), refusals.clone());
+        let (more, ended) = (unlisted.clone(), ends.clone());
         let (counts, stops) = (clients.clone(), stop.clone());
         let thread = thread::spawn(move || {
             let notify: Arc<Notify> = Arc::new(move |notice: ServerNotice<'_>| match notice {
-                ServerNotice::Ended {
-                    outcome: Some(outcome),
-                    ..
-                } => kept.lock().unwrap().push(outcome.clone()),
+                ServerNotice::Ended { outcome, end, .. } => {
+                    kept.lock().unwrap().extend(outcome.cloned());
+                    ended.lock().unwrap().push(end.to_owned());
+                }
                 ServerNotice::Refused { reason, .. } => refused.lock().unwrap().push(reason),
+                ServerNotice::Unlisted { refusals } => {
+                    more.fetch_add(refusals, Ordering::SeqCst);
+                }
                 ServerNotice::Accepted { .. } => drop(counts[0].fetch_add(1, Ordering::SeqCst)),
                 ServerNotice::Queued { .. } => drop(counts[1].fetch_add(1, Ordering::SeqCst)),
                 _ => {}
@@ -66,6 +86,8 @@ impl Running {
             nuttcp_at,
             stop,
             refusals,
+            unlisted,
+            ends,
             outcomes,
             clients,
             thread: Some(thread),
@@ -82,6 +104,18 @@ impl Running {
             thread::sleep(Duration::from_millis(5));
         }
         panic!("no test has ended: {:?}", self.refusals.lock().unwrap());
+    }
+
+    /// Reason of the end of the only test served, once it has ended.
+    pub fn end_within(&self, time: Duration) -> String {
+        let deadline = Instant::now() + time;
+        loop {
+            if let Some(end) = self.ends.lock().unwrap().pop() {
+                return end;
+            }
+            assert!(Instant::now() < deadline, "no test has ended in {time:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits for the first refusal, and returns its reason.

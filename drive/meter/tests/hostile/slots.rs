@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpStream};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gigatcp_meter::tester::Admission;
@@ -80,4 +81,28 @@ fn test_of_sctp_is_refused_instead_of_run_as_tcp() {
     let mut stranger = Stranger::requests(&server, &json!({"sctp": true, "time": 1}));
     let code = ErrorCode::NO_SCTP.0;
     assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
+}
+
+#[test]
+fn refusals_that_a_client_causes_are_counted_and_not_all_reported() {
+    const REFUSALS: u64 = 500;
+    let server = server(Admission::default());
+    let begun = Instant::now();
+    for _ in 0..REFUSALS {
+        let mut stranger = Stranger::requests(&server, &json!({"sctp": true, "time": 1}));
+        assert!(matches!(stranger.answer(), Some((State::ServerError, _))));
+    }
+    // The number of the others comes with the end of 10 s.
+    let counts = || {
+        let reported = server.refusals.lock().unwrap().len() as u64;
+        (reported, server.unlisted.load(Ordering::SeqCst))
+    };
+    while counts().0 + counts().1 < REFUSALS {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", counts());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (reported, unlisted) = counts();
+    let windows = begun.elapsed().as_secs() / 10 + 1;
+    assert!(reported <= 10 * windows, "{reported} in {windows} windows");
+    assert_eq!(reported + unlisted, REFUSALS);
 }

@@ -1,7 +1,7 @@
 //! A client of iperf3's protocol that sends what it likes.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use gigatcp_meter::tester::{Admission, ServerConfig};
@@ -38,12 +38,12 @@ impl Stranger {
     }
 
     /// Connects from an address of this host, and sends nothing.
-    pub fn silent_from(from: Ipv4Addr, server: &Running) -> Self {
-        Self::silent_at(from, server.at)
+    pub fn silent_from(from: impl Into<IpAddr>, server: &Running) -> Self {
+        Self::silent_at(from.into(), server.at)
     }
 
-    fn silent_at(from: Ipv4Addr, at: SocketAddr) -> Self {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    fn silent_at(from: IpAddr, at: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::for_address(at), Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
         socket.connect(&at.into()).unwrap();
         let control = TcpStream::from(socket);
@@ -69,17 +69,17 @@ impl Stranger {
     }
 
     /// Like [`Self::requests`], from an address of this host.
-    pub fn requests_from(from: Ipv4Addr, server: &Running, parameters: &Value) -> Self {
+    pub fn requests_from(from: impl Into<IpAddr>, server: &Running, parameters: &Value) -> Self {
         Self::requests_at(from, server.at, parameters)
     }
 
     /// Like [`Self::requests_from`], of a server of another process.
-    pub fn requests_at(from: Ipv4Addr, at: SocketAddr, parameters: &Value) -> Self {
+    pub fn requests_at(from: impl Into<IpAddr>, at: SocketAddr, parameters: &Value) -> Self {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let text = format!("{number:0>width$}\0", width = COOKIE_LENGTH - 1);
         let cookie = text.as_bytes().try_into().unwrap();
-        let mut stranger = Self::silent_at(from, at).greets(cookie);
+        let mut stranger = Self::silent_at(from.into(), at).greets(cookie);
         stranger.send_parameters(parameters);
         stranger
     }

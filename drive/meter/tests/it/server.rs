@@ -597,6 +597,12 @@ fn udp_pings_are_answered_to_clients_only() {
     });
     assert_eq!(answered, Some(PING.len()));
     assert_eq!(answer[..PING.len()], PING);
+    while socket.recv(&mut answer).is_ok() {}
+    let long = [&PING[..], &[0; 65]].concat();
+    socket.send(&long[..65]).unwrap();
+    assert!(socket.recv(&mut answer).is_err(), "65 bytes are answered");
+    socket.send(&long[..64]).unwrap();
+    assert_eq!(socket.recv(&mut answer).unwrap(), 64);
 }
 
 #[test]

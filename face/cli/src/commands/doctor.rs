@@ -52,7 +52,7 @@ Find settings of this host that limit TCP over a path, and their fixes.
 
 Reads sysctls, route metrics, queueing disciplines, the network card, interrupts, CPUs and \
 limits of the control group, and calculates what each allows on the path. Nothing is changed, \
-and nothing is sent except the lookup of HOST. Each finding has its ceiling, the setting that \
+and nothing is sent except the lookup of HOST and, without --rtt, five echo requests to it. Each finding has its ceiling, the setting that \
 overrides another, the command that changes it and, with -v, the one that restores it. \
 `gigatcp explain ID` describes a rule.
 
@@ -89,7 +89,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "HOST", conflicts_with = "facts")]
     host: Option<String>,
 
-    /// RTT of the path, as in 80ms [default: from the kernel's metrics of HOST, else 80 ms]
+    /// RTT of the path, as in 80ms [default: by echo requests to HOST, else from the kernel's
+    /// metrics of it, else 80 ms]
     #[arg(long, value_name = "TIME", value_parser = values::time, allow_hyphen_values = true)]
     rtt: Option<Duration>,
 
@@ -238,6 +239,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return undo::restore(file, arguments.yes, arguments.json);
     }
     let interrupt = Interrupt::listen_until_undone()?;
+    let quiet = quiet_rtt(arguments);
     let observed = observe(arguments, &interrupt)?;
     let tests: Vec<Test> = observed
         .iter()
@@ -251,7 +253,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(file) = &arguments.save {
         stored::write(file, &facts)?;
     }
-    let question = question(arguments, &facts, &tests);
+    let question = question(
+        arguments,
+        &facts,
+        quiet.into_iter().chain(test::min_rtt(&tests)).min(),
+    );
     let report = examine(&facts, &question.path);
     let plans: Vec<Planned> = observed
         .iter()
@@ -396,8 +402,8 @@ fn observe(arguments: &Arguments, interrupt: &Interrupt) -> Result<Vec<Observed>
         .collect()
 }
 
-fn question(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Question {
-    let rtt = rtt(arguments, facts, tests);
+fn question(arguments: &Arguments, facts: &HostFacts, measured: Option<Duration>) -> Question {
+    let rtt = rtt(arguments, facts, measured);
     let rate = rate(arguments, facts);
     Question {
         path: Path {
@@ -412,12 +418,18 @@ fn question(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Questio
     }
 }
 
-/// RTT and its source. It is as given, measured by a test, remembered by the kernel for the peer,
-/// or assumed.
-fn rtt(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Known<Duration> {
+/// RTT of the path before a test loads it. `None`: it is given, no host is named, or it is unknown.
+fn quiet_rtt(arguments: &Arguments) -> Option<Duration> {
+    let host = arguments.host.as_deref();
+    host::quiet_rtt(host.filter(|_| arguments.rtt.is_none())?)
+}
+
+/// RTT and its source. It is as given, measured without load, remembered by the kernel for the peer
+/// (with the queues of earlier connections), or assumed.
+fn rtt(arguments: &Arguments, facts: &HostFacts, measured: Option<Duration>) -> Known<Duration> {
     const ASSUMED: Duration = Duration::from_millis(80);
     let remembered = facts.peer.as_ref().and_then(|peer| peer.rtt_us);
-    let (value, source) = match (arguments.rtt, test::min_rtt(tests), remembered) {
+    let (value, source) = match (arguments.rtt, measured, remembered) {
         (Some(rtt), ..) => (rtt, Source::Given),
         (None, Some(rtt), _) => (rtt, Source::Measured),
         (None, None, Some(micros)) => (

@@ -161,7 +161,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "TIME",
         conflicts_with_all = [
-            "summary", "connection", "whatif", "annotate", "report", "xplot", "csv", "threads",
+            "connection", "whatif", "annotate", "report", "xplot", "csv", "threads",
         ]
     )]
     at: Option<String>,
@@ -252,6 +252,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     for (path, report) in &reports {
         if arguments.json {
             reported_json.push(reported::json(path, report, verbose));
+        } else if arguments.summary {
+            output::print(&reported::summary(path, report))?;
         } else {
             output::print(&reported::text(path, report, all, verbose))?;
         }

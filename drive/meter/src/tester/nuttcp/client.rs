@@ -134,6 +134,8 @@ impl<'a> Test<'a> {
             Event::OldServer => {
                 (self.wire, self.server) = connect(self.request, stops)?;
                 self.client = Client::without_greeting(requested(self.request, self.block));
+                self.begun_at = Instant::now();
+                self.received_at = self.begun_at;
             }
             Event::Without(unsupported) => report(Progress::Note(unsupported.to_string())),
             Event::Accepted(agreed) => self.open(agreed, stops)?,
@@ -195,11 +197,16 @@ impl<'a> Test<'a> {
             link.event_fd.clear();
         }
         let now = Instant::now();
+        let has_answered = self.received_at > self.begun_at;
         let is_waiting = self.transfer.is_none() && now > self.begun_at + QUEUED_AFTER;
         if is_waiting && !self.has_reported_queue {
             self.has_reported_queue = true;
-            let has_answered = self.received_at > self.begun_at;
             report(Progress::Queued { has_answered });
+        }
+        let timeout = self.request.connect_timeout;
+        if is_waiting && !has_answered && now > self.begun_at + timeout {
+            let to = self.server;
+            return Err(TestError::NoAnswer { to, timeout });
         }
         if self.transfer.is_some() {
             self.sample(report)?;

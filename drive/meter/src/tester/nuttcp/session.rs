@@ -27,10 +27,10 @@ use super::{figures, without_data};
 use crate::system::fd::AsFd;
 
 /// Maximum time without data: of UDP, where the sender does not notice, and of TCP.
-const IDLE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
+pub(in super::super) const IDLE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 
 /// Time in which a client may still read its data after the test.
-const RESET_AFTER: Duration = Duration::from_secs(10);
+pub(in super::super) const RESET_AFTER: Duration = Duration::from_secs(10);
 
 /// End of a test whose client has gone.
 const CLOSED: &str = "the client has closed";

@@ -39,7 +39,7 @@ use crate::tester::transactions;
 use crate::tester::wire::Wire;
 
 /// Maximum wait for a cookie and for parameters.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Minimum time between two notices of a resource shortage.
 const SHORT_PAUSE: Duration = Duration::from_secs(10);
@@ -205,7 +205,7 @@ pub(super) struct Pings {
 
 impl Pings {
     /// Pings answered in a second, of all clients: those of a test are 1 each 10 ms at most.
-    const MAX: u32 = 1000;
+    pub(super) const MAX: u32 = 1000;
 
     /// Whether one more is answered.
     pub(super) fn take(&mut self, now: Instant) -> bool {

@@ -22,7 +22,10 @@ use crate::tester::socket::Socket;
 use crate::trace;
 
 /// Maximum of concurrent traces of paths to clients.
-const MAX_TRACES: usize = 4;
+pub(super) const MAX_TRACES: usize = 4;
+
+/// Maximum length of a ping that is answered, in bytes: those of this project have 40.
+pub(super) const MAX_PING: usize = 64;
 
 impl ClientTable<'_> {
     /// Handles a complete cookie, of a data connection or a new test.
@@ -143,8 +146,8 @@ impl ClientTable<'_> {
             self.begin_trains(request, peer, received.to);
             return;
         }
-        let is_ping = datagram.starts_with(&PING) && self.knows(peer.ip());
-        if is_ping && self.pings.take(std::time::Instant::now()) {
+        let is_ping = datagram.len() <= MAX_PING && datagram.starts_with(&PING);
+        if is_ping && self.knows(peer.ip()) && self.pings.take(std::time::Instant::now()) {
             // A reply that the system refuses counts as lost.
             let _ = kernel::send_from(&self.server.datagrams, datagram, peer, received.to);
         }

@@ -23,10 +23,10 @@ use crate::tester::admission::{Demand, Network};
 pub(super) const MAX_LOGINS: usize = 16;
 
 /// Maximum number of these from one source.
-const MAX_OF_SOURCE: usize = 2;
+pub(super) const MAX_OF_SOURCE: usize = 2;
 
 /// Time of a check, above that of a decryption with 4096 bits.
-const CHECK_TIME: Duration = Duration::from_millis(20);
+pub(super) const CHECK_TIME: Duration = Duration::from_millis(20);
 
 type Checked = (u64, Result<(), String>);
 

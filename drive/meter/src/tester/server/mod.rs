@@ -11,11 +11,14 @@
 //! | `logins.rs` | checks of names and passwords |
 //! | `reflector.rs` | test packets of STAMP |
 //! | `refusals.rs` | notices of refusals |
+//! | `guide.rs` | test: the numbers of `docs/guide/server.md` are those of the code |
 //! | `pending.rs` | connections before their request is complete |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
 //! | `nuttcp.rs`, `requested.rs` | requests, and data connections at separate ports |
 
 mod client_table;
+#[cfg(test)]
+mod guide;
 mod iperf3;
 mod logins;
 mod nuttcp;

@@ -10,7 +10,7 @@ use gigatcp_protocol::nuttcp;
 use crate::tester::admission::Network;
 
 /// Maximum of connections whose test does not run yet.
-const MAX_PENDING: usize = 1024;
+pub(super) const MAX_PENDING: usize = 1024;
 
 /// Maximum of connections accepted, or datagrams read, before other descriptors have their turn. A
 /// larger number would drop connections of tests that open many.

@@ -27,10 +27,10 @@ pub const MAX_RATE: u32 = 200;
 pub const MAX_TOTAL_RATE: u32 = 5000;
 
 /// Sources that are known in a second.
-const MAX_SOURCES: usize = 1024;
+pub(super) const MAX_SOURCES: usize = 1024;
 
 /// Bytes of the largest packet that is reflected: those of a jumbo frame.
-const MAX_LENGTH: usize = 9000;
+pub(super) const MAX_LENGTH: usize = 9000;
 
 /// Packets reflected in the current second.
 #[derive(Debug, Default)]

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use super::{Notify, ServerNotice};
 
 /// Maximum number of notices in a [`WINDOW`].
-const MAX_NOTICES: u64 = 10;
+pub(super) const MAX_NOTICES: u64 = 10;
 
 /// Time in which notices are counted.
-const WINDOW: Duration = Duration::from_secs(10);
+pub(super) const WINDOW: Duration = Duration::from_secs(10);
 
 /// The refusals of a window.
 #[derive(Default)]

@@ -25,19 +25,19 @@ use crate::tester::client::is_timeout;
 use crate::tester::rate_limit::{TokenBucket, udp_headers};
 
 /// Maximum number of packets recorded of a train.
-const MAX_PACKETS: usize = 4096;
+pub(super) const MAX_PACKETS: usize = 4096;
 
 /// Maximum number of clients whose trains are recorded.
-const MAX_CLIENTS: usize = 48;
+pub(super) const MAX_CLIENTS: usize = 48;
 
 /// Time after which a train is forgotten.
 const KEPT: Duration = Duration::from_secs(5);
 
 /// Packets recorded in a second, of all clients: trains of a few clients at 10 Gbit/s.
-const MAX_RATE: u32 = 20_000;
+pub(super) const MAX_RATE: u32 = 20_000;
 
 /// Packets sent to a client before its test.
-const MAX_SENT: u32 = 2 * MAX_OF_TRAIN;
+pub(super) const MAX_SENT: u32 = 2 * MAX_OF_TRAIN;
 
 /// Maximum wait for the next request, and for an interface that does not send.
 const WAIT: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];

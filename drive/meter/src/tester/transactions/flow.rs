@@ -8,7 +8,7 @@ use mio::event::Source;
 use mio::net::{TcpStream, UdpSocket};
 
 /// Maximum number of reads and writes before other connections have their turn.
-const MAX_CALLS: usize = 8;
+pub(in super::super) const MAX_CALLS: usize = 8;
 
 /// Sizes of the messages, and buffers that all connections share.
 pub(super) struct Messages {

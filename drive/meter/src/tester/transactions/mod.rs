@@ -16,7 +16,7 @@
 
 mod client;
 mod connection;
-mod flow;
+pub(super) mod flow;
 mod outcome;
 pub(super) mod server;
 
@@ -39,14 +39,14 @@ const CONTROL: Token = Token(usize::MAX);
 const EVENTS: usize = 1024;
 
 /// Bytes of the buffer that all connections of a test read into.
-const SCRATCH: usize = 64 << 10;
+pub(super) const SCRATCH: usize = 64 << 10;
 
 /// Bytes that a message costs in addition to its payload, and each segment after its first: headers
 /// of a segment and of its acknowledgment.
-const MESSAGE: u64 = 2 * 60;
+pub(super) const MESSAGE: u64 = 2 * 60;
 
 /// Bytes that a connection costs: four segments without data.
-const CONNECTION: u64 = 4 * 60;
+pub(super) const CONNECTION: u64 = 4 * 60;
 
 /// Payload of a segment on most paths.
 const SEGMENT: u64 = 1448;

@@ -28,7 +28,7 @@ use crate::system::clock;
 const ARRIVALS: Token = Token(usize::MAX - 1);
 
 /// Maximum number of turns of connections before the control connection has its own.
-const TURNS: usize = 1024;
+pub(in super::super) const TURNS: usize = 1024;
 
 /// Time of debt above which connections wait, under a total rate.
 const SLACK: Duration = Duration::from_millis(1);

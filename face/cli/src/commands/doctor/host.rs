@@ -13,7 +13,7 @@ use gigatcp_meter::tester::{self, Outcome, Role};
 use gigatcp_protocol::iperf3;
 use gigatcp_run::whatif::Transfer;
 use gigatcp_run::whatif::model::Estimate;
-use gigatcp_units::Rate;
+use gigatcp_units::{Duration, Rate};
 
 use super::test::{Measured, Test, TestAnswer};
 use crate::commands::test::request;
@@ -36,6 +36,11 @@ fn resolve(name: &str) -> Result<IpAddr, Failure> {
     Err(Failure::new(format!("cannot resolve {name}: {cause}"))
         .effect("nothing was examined")
         .hint("give an address, or omit HOST to examine the default route"))
+}
+
+/// RTT to `name` before a test. `None`: it answers no echo request, or this user may send none.
+pub(super) fn quiet_rtt(name: &str) -> Option<Duration> {
+    host::quiet_rtt(resolve(name).ok()?)
 }
 
 /// Identity of the network namespace.

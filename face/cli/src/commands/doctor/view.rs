@@ -147,7 +147,7 @@ fn heading(facts: &HostFacts, question: &Question) -> String {
     let source = |source: Source, option: &str| match source {
         Source::Given => String::new(),
         Source::Assumed => format!(" (assumed; {option} sets it)"),
-        Source::Measured => " (measured by the test)".to_owned(),
+        Source::Measured => " (measured without load)".to_owned(),
         Source::Remembered => {
             format!(" (remembered by the kernel, with queues; {option} sets it)")
         }

@@ -41,6 +41,8 @@ pub(super) fn run(at: &str, arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         let found = [reported::json(place, &report, arguments.verbose)];
         output::print_json(&Document::new(&found, Vec::new()))?;
+    } else if arguments.summary {
+        output::print(&reported::summary(place, &report))?;
     } else {
         let detail = (arguments.all, arguments.verbose);
         output::print(&reported::text(place, &report, detail.0, detail.1))?;

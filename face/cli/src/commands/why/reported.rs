@@ -11,6 +11,7 @@ use gigatcp_report::prose::wrap;
 use gigatcp_report::why::answer::{self, ConnectionLabel, labeled};
 use gigatcp_report::why::json::diagnosed;
 use gigatcp_report::why::{SHOWN, detail};
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -70,19 +71,7 @@ fn begins_as_text(path: &Path) -> bool {
 /// Answers for the connections of a report.
 pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bool) -> String {
     let count = report.connections.len();
-    let mut text = String::new();
-    if let Some(failed) = &report.failed {
-        text.push_str(&wrap(failed.sentence, 0));
-        text.push_str(&labeled("Evidence", &terminal(&failed.line)));
-        text.push_str(&labeled("Fix", failed.fix));
-        text.push('\n');
-    }
-    if let Some(datagrams) = &report.datagrams {
-        text.push_str(&wrap(&datagrams.sentence, 0));
-        text.push_str(&labeled("Evidence", &terminal(&datagrams.line)));
-        text.push_str(&labeled("Fix", datagrams.fix));
-        text.push('\n');
-    }
+    let mut text = exceptions(report);
     let shown = if shows_all { count } else { SHOWN };
     for one in report.connections.iter().take(shown) {
         let label = ConnectionLabel {
@@ -101,16 +90,77 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     if let Some(more @ 1..) = count.checked_sub(shown) {
         text.push_str(&format!("{more} more; --all shows them\n\n"));
     }
-    if count == 0 && report.failed.is_none() && report.datagrams.is_none() {
-        let name = terminal(&path.display().to_string());
-        text.push_str(&format!(
-            "{name} has no connection that can be explained.\n"
-        ));
-    }
-    for note in &report.notes {
-        text.push_str(&labeled("Note", note));
-    }
+    text.push_str(&last(path, report));
     text
+}
+
+/// What a report has besides connections with data.
+fn exceptions(report: &Report) -> String {
+    let failed = report.failed.as_ref();
+    let failed = failed.map(|failed| (&*failed.sentence, &failed.line, failed.fix));
+    let datagrams = report.datagrams.as_ref();
+    let datagrams = datagrams.map(|found| (&*found.sentence, &found.line, found.fix));
+    let all = failed.into_iter().chain(datagrams);
+    let text = all.map(|(sentence, line, fix)| {
+        let evidence = labeled("Evidence", &terminal(line));
+        format!("{}{evidence}{}\n", wrap(sentence, 0), labeled("Fix", fix))
+    });
+    text.collect()
+}
+
+/// The notes of a report, or that it has nothing.
+fn last(path: &Path, report: &Report) -> String {
+    let is_empty =
+        report.connections.is_empty() && report.failed.is_none() && report.datagrams.is_none();
+    let name = terminal(&path.display().to_string());
+    let nothing = is_empty.then(|| format!("{name} has no connection that can be explained.\n"));
+    let notes = report.notes.iter().map(|note| labeled("Note", note));
+    nothing.into_iter().chain(notes).collect()
+}
+
+/// A line for each connection of a report: what it did, and what limited it most.
+pub(super) fn summary(path: &Path, report: &Report) -> String {
+    let mut text = exceptions(report);
+    let columns = ["#", "delivered", "duration", "rate", "min RTT"];
+    let mut put = |cells: [&str; 5], limit: [&str; 3], ends: &str| {
+        let [number, delivered, duration, rate, rtt] = cells;
+        let [cause, share, confidence] = limit;
+        text.push_str(&format!(
+            "{number:>6}  {delivered:>9}  {duration:>8}  {rate:>12}  {rtt:>10}  {cause:<28}  \
+             {share:>5}  {confidence:>10}  {ends}\n"
+        ));
+    };
+    if !report.connections.is_empty() {
+        put(
+            columns,
+            ["limited by", "share", "confidence"],
+            "sender > receiver",
+        );
+    }
+    for (number, connection) in (1..).zip(&report.connections) {
+        let found = &connection.diagnosis;
+        let first = found.primary();
+        let unknown = found.unknown.as_secs_f64() / found.duration.as_secs_f64().max(1e-9);
+        let share = first.map_or(unknown, |first| first.share);
+        let confidence = first.map_or("-".into(), |first| format!("{:.2}", first.confidence));
+        let cells = [
+            format!("{number}"),
+            human_bytes(found.delivered),
+            human_duration(found.duration),
+            human_rate(found.throughput),
+            human_duration(found.min_rtt),
+        ];
+        let limit = [
+            first.map_or("unknown", |first| first.cause.id),
+            &format!("{:.0} %", share * 100.0),
+            &confidence,
+        ];
+        let ends = terminal(&connection.ends).replace(" -> ", " > ");
+        let owner = terminal(&connection.owner);
+        let ends = [&*ends, &*owner].join("  ");
+        put(cells.each_ref().map(String::as_str), limit, ends.trim_end());
+    }
+    text + &last(path, report)
 }
 
 /// Answers for the connections of a report as JSON.
