@@ -97,7 +97,7 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
 /// What a report has besides connections with data.
 fn exceptions(report: &Report) -> String {
     let failed = report.failed.as_ref();
-    let failed = failed.map(|failed| (&*failed.sentence, &failed.line, failed.fix));
+    let failed = failed.map(|failed| (failed.sentence, &failed.line, failed.fix));
     let datagrams = report.datagrams.as_ref();
     let datagrams = datagrams.map(|found| (&*found.sentence, &found.line, found.fix));
     let all = failed.into_iter().chain(datagrams);
