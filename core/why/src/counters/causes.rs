@@ -241,13 +241,18 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
             NOTHING_LOST,
             NO_OUTAGE,
         ],
-        explain: |c| {
-            Explanation {
+        explain: |c| Explanation {
             figure: c.cwnd(),
-            finding: format!("cwnd was below what the path carries for {} and grew.", c.time()),
-            evidence: vec![clauses([c.cwnd_text(), c.percent(SlowStart, "of the time in slow start"), c.queue_text()])],
-            fix: "a larger initial window (ip route ... initcwnd), kept metrics (net.ipv4.tcp_no_metrics_save=0), no slow start after idle (net.ipv4.tcp_slow_start_after_idle=0), or CUBIC or BBR".into(),
-        }
+            finding: format!(
+                "cwnd was below what the path carries for {} and grew.",
+                c.time()
+            ),
+            evidence: vec![clauses([
+                c.cwnd_text(),
+                c.percent(SlowStart, "of the time in slow start"),
+                c.queue_text(),
+            ])],
+            fix: c.growth_fix(),
         },
     },
     // The sending host or process has no CPU time left.

@@ -99,6 +99,25 @@ impl Context<'_> {
         Some(format!("cwnd from {from} to {to} segments"))
     }
 
+    /// Describes the fix for a cwnd that grows. Cached metrics never enlarge the initial window of
+    /// Linux; a cached ssthresh ends slow start early.
+    pub fn growth_fix(&self) -> String {
+        if self.slice.slow_start.value() >= Some(0.5) {
+            return "keep connections open and reuse them; Linux: a larger initial window (ip route \
+                    change ... initcwnd 30), net.ipv4.tcp_slow_start_after_idle=0"
+                .into();
+        }
+        let faster = match self.account.congestion.as_deref() {
+            Some(bbr) if bbr.starts_with("bbr") => "",
+            Some("cubic") => ", or BBR",
+            _ => ", or CUBIC or BBR",
+        };
+        format!(
+            "no cached ssthresh, which ends slow start early (Linux: ip tcp_metrics flush, then \
+             net.ipv4.tcp_no_metrics_save=1){faster}"
+        )
+    }
+
     pub fn pacing(&self) -> Option<String> {
         self.slice.pacing.value().and_then(flowing)
     }
@@ -258,8 +277,7 @@ impl Context<'_> {
     }
 
     pub fn unread(&self) -> Option<String> {
-        let unread = self.slice.unread.value()?;
-        let amount = unread * self.account.max_window.as_u64() as f64;
+        let amount = self.slice.unread.value()?;
         (amount >= 1.0).then(|| format!("{} unread", bytes(amount)))
     }
 
