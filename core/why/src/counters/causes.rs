@@ -55,10 +55,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
                 c.queue_text(),
                 c.flight_text(),
             ])],
-            fix: format!(
-                "a faster path; an RTT without the queue needs a window of {}",
-                c.bdp()
-            ),
+            fix: c.path_fix(),
         },
     },
     // The sender's transmit queue: most data in flight has not left the host.

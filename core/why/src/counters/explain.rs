@@ -90,6 +90,20 @@ impl Context<'_> {
             .map_or_else(|| "one bandwidth-delay product".into(), bytes)
     }
 
+    /// Describes the fix for a full path. A BDP of less than two segments is no window.
+    pub fn path_fix(&self) -> String {
+        let segment = self.account.last(End::Sender).and_then(|last| last.smss);
+        let least = 2.0 * segment.unwrap_or(Bytes::new(1460)).as_u64() as f64;
+        let window = self.m.bdp().filter(|bdp| *bdp >= least);
+        window.map_or_else(
+            || "a faster path".into(),
+            |bdp| {
+                let window = bytes(bdp);
+                format!("a faster path; an RTT without the queue needs a window of {window}")
+            },
+        )
+    }
+
     pub fn cwnd(&self) -> Option<String> {
         self.slice.cwnd.value().map(bytes)
     }
