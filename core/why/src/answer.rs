@@ -13,6 +13,7 @@ use gigatcp_units::grammar::{human_duration, human_rate};
 use crate::causes::{Cause, Evidence, counted};
 use crate::icmp_errors::IcmpErrors;
 use crate::limits::Limit;
+use crate::measures::CapacitySource;
 use crate::next_limit::NextLimit;
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Shared, Verdict, percent};
@@ -201,6 +202,11 @@ impl Diagnosis {
     fn of_full_path(&self, first: &Verdict, achieved: &str) -> String {
         /// Setup and slow start are the rest of the time of a transfer at full rate.
         const WHOLE: f64 = 0.95;
+        if first.cause.id == "cross-traffic" && self.capacity.source == CapacitySource::PacketTrains
+        {
+            let rate = human_rate(self.capacity.rate());
+            return format!("up to {rate} without the other traffic: {achieved}");
+        }
         if first.share >= WHOLE {
             return format!("no more: the path was full; {achieved}");
         }

@@ -28,6 +28,14 @@ const FIRST_PORT: u16 = 33_434;
 const WAIT: Duration = Duration::from_millis(1500);
 /// Maximum wait for an error of a too large packet, and number of tries.
 const MTU_WAIT: (Duration, usize) = (Duration::from_millis(700), 8);
+/// Maximum wait for the answer to one of several probes. A Linux host sends one unreachable error a
+/// second.
+const PASS_WAIT: Duration = Duration::from_millis(1100);
+/// Path MTUs of links, tunnels and their combinations, in bytes.
+const MTUS: [u32; 32] = [
+    576, 1200, 1280, 1300, 1320, 1340, 1350, 1360, 1376, 1380, 1392, 1400, 1412, 1420, 1428, 1436,
+    1440, 1446, 1450, 1454, 1458, 1468, 1472, 1476, 1480, 1488, 1492, 1500, 4352, 8000, 8900, 9000,
+];
 /// Bytes of payload of a probe.
 const PAYLOAD: usize = 32;
 
@@ -45,8 +53,13 @@ pub struct Trace {
     pub hops: Vec<Hop>,
     /// Whether the host answered.
     pub is_complete: bool,
-    /// Path MTU, in bytes; `None`: unknown.
+    /// Path MTU, in bytes; `None`: unknown. If packets vanish, the largest known size that arrived.
     pub mtu: Option<u32>,
+    /// Whether a packet of that size arrived.
+    pub is_mtu_confirmed: bool,
+    /// Smallest known size in bytes of packets that vanish without an ICMP error, although smaller
+    /// ones arrive.
+    pub vanishes: Option<u32>,
     /// Router that reported an MTU below that of this host's link.
     pub mtu_from: Option<IpAddr>,
 }
@@ -134,36 +147,96 @@ fn wait(prober: &Prober, until: Instant) -> io::Result<()> {
     poll::wait_to_read([prober.socket().as_fd()], left).map(drop)
 }
 
-/// Sends packets as large as the known path MTU until none is too big.
+/// What happened to a probe of a certain size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Passage {
+    /// The host answered.
+    Arrived,
+    /// It exceeds the MTU of a link, as this host or the router at that address says.
+    TooBig(Option<IpAddr>),
+    /// Nothing came back.
+    Vanished,
+}
+
+/// Sends packets as large as the known path MTU until none is too big. If that size vanishes, finds
+/// one that arrives.
 fn find_mtu(prober: &Prober, to: IpAddr, trace: &mut Trace) -> io::Result<()> {
     let at = SocketAddr::new(to, FIRST_PORT - 1);
-    let headers = if to.is_ipv4() { 28 } else { 48 };
     let (longest, tries) = MTU_WAIT;
     for _ in 0..tries {
-        let mtu = prober.mtu_to(at)?;
-        // This host may already refuse it, with the MTU in the error.
-        let _ = prober.send(at, 64, (mtu as usize).saturating_sub(headers));
-        let deadline = Instant::now() + longest;
-        let mut is_smaller = false;
-        let mut is_through = false;
-        while Instant::now() < deadline && !is_smaller && !is_through {
-            wait(prober, deadline)?;
-            while let Some(error) = prober.receive()? {
-                match error.kind {
-                    ProbeErrorKind::TooBig(_) => {
-                        is_smaller = true;
-                        trace.mtu_from = error.from.or(trace.mtu_from);
-                    }
-                    ProbeErrorKind::PortUnreachable if error.port == at.port() => is_through = true,
-                    _ => {}
-                }
-            }
-        }
+        let passage = pass(prober, at, prober.mtu_to(at)?, longest)?;
         trace.mtu = Some(prober.mtu_to(at)?);
-        if !is_smaller {
-            break;
+        match passage {
+            Passage::TooBig(from) => trace.mtu_from = from.or(trace.mtu_from),
+            Passage::Arrived => {
+                trace.is_mtu_confirmed = true;
+                break;
+            }
+            Passage::Vanished if trace.is_complete => return search_mtu(prober, at, trace),
+            Passage::Vanished => break,
         }
     }
+    Ok(())
+}
+
+/// Sends a probe of `mtu` bytes, headers included.
+fn pass(prober: &Prober, at: SocketAddr, mtu: u32, longest: Duration) -> io::Result<Passage> {
+    let headers = if at.is_ipv4() { 28 } else { 48 };
+    // This host may already refuse it, with the MTU in the error.
+    let _ = prober.send(at, 64, (mtu as usize).saturating_sub(headers));
+    let deadline = Instant::now() + longest;
+    while Instant::now() < deadline {
+        wait(prober, deadline)?;
+        while let Some(error) = prober.receive()? {
+            match error.kind {
+                ProbeErrorKind::TooBig(_) => return Ok(Passage::TooBig(error.from)),
+                ProbeErrorKind::PortUnreachable if error.port == at.port() => {
+                    return Ok(Passage::Arrived);
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(Passage::Vanished)
+}
+
+/// Searches the path MTU between known sizes if packets of the size that `trace` has vanished.
+fn search_mtu(prober: &Prober, at: SocketAddr, trace: &mut Trace) -> io::Result<()> {
+    let top = trace.mtu.unwrap_or_default();
+    let arrives = |mtu: u32| -> io::Result<bool> {
+        for _ in 0..2 {
+            match pass(prober, at, mtu, PASS_WAIT)? {
+                Passage::Arrived => return Ok(true),
+                Passage::TooBig(_) => return Ok(false),
+                Passage::Vanished => {}
+            }
+        }
+        Ok(false)
+    };
+    let smaller = &MTUS[..MTUS.partition_point(|mtu| *mtu < top)];
+    // The host may answer few probes only.
+    if arrives(top)? {
+        trace.is_mtu_confirmed = true;
+        return Ok(());
+    }
+    let Some((smallest, others)) = smaller.split_first() else {
+        return Ok(());
+    };
+    if !arrives(*smallest)? {
+        return Ok(());
+    }
+    let (mut low, mut high) = (0, others.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        if arrives(others[middle])? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    trace.mtu = Some(smaller[low]);
+    trace.is_mtu_confirmed = true;
+    trace.vanishes = Some(others.get(low).copied().unwrap_or(top));
     Ok(())
 }
 
@@ -177,6 +250,8 @@ impl Trace {
             "complete": self.is_complete,
             "mtu": self.mtu,
             "mtu_from": self.mtu_from,
+            "mtu_confirmed": self.is_mtu_confirmed,
+            "vanishes_bytes": self.vanishes,
         })
     }
 
@@ -193,13 +268,14 @@ impl Trace {
             let answers = value.as_array()?.iter().filter_map(answer).collect();
             Some(Hop { answers })
         };
+        let bytes = |value: &Value| u32::try_from(value.as_u64()?).ok();
         let hops = value["hops"].as_array()?.iter().take(MAX_HOPS.into());
         Some(Self {
             hops: hops.filter_map(hop).collect(),
             is_complete: value["complete"].as_bool()?,
-            mtu: value["mtu"]
-                .as_u64()
-                .and_then(|mtu| u32::try_from(mtu).ok()),
+            mtu: bytes(&value["mtu"]),
+            is_mtu_confirmed: value["mtu_confirmed"] == true,
+            vanishes: bytes(&value["vanishes_bytes"]),
             mtu_from: address(&value["mtu_from"]),
         })
     }
@@ -280,6 +356,7 @@ mod tests {
         assert_eq!(trace.hops.len(), 1);
         assert!(!trace.hops[0].answers.is_empty());
         assert_eq!(trace.mtu, Some(65_535));
+        assert!(trace.is_mtu_confirmed && trace.vanishes.is_none());
         assert_eq!(
             Trace::from_json(&trace.to_json()),
             Some(Trace {

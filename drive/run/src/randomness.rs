@@ -50,6 +50,11 @@ pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosse
     })
 }
 
+/// Whether anything in a scenario depends on its seed.
+pub fn depends_on_seed(scenario: &Scenario) -> bool {
+    !sources(scenario).is_empty()
+}
+
 /// Number of window reductions of a flow, for loss or for marks.
 fn loss_events(flow: &FlowRecord) -> u64 {
     flow.loss_events + flow.mark_reductions

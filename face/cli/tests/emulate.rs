@@ -271,6 +271,33 @@ fn a_setting_that_there_is_not_is_told_with_the_one_that_was_meant() {
 }
 
 #[test]
+fn both_ends_have_the_buffer_limits_of_the_callers_namespace_unless_sysctl_sets_them() {
+    if !is_possible() {
+        return;
+    }
+    // A namespace with limits of its own is the caller, so that no setting of this host changes.
+    let inner = format!("{} emulate -q", env!("CARGO_BIN_EXE_gigatcp"));
+    let script = format!(
+        "echo 4096 131072 7340032 > /proc/sys/net/ipv4/tcp_rmem
+         echo 4096 16384 3145728 > /proc/sys/net/ipv4/tcp_wmem
+         cat='cat /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_wmem'
+         {inner} -- $cat
+         {inner} --sysctl net.ipv4.tcp_rmem='4096 131072 5242880' -- $cat"
+    );
+    let output = run(&["-q", "--", "sh", "-c", &script]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let values: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.split_whitespace().last())
+        .collect();
+    assert_eq!(
+        values,
+        ["7340032", "3145728", "5242880", "3145728"],
+        "{said}"
+    );
+}
+
+#[test]
 fn a_policer_of_the_options_drops_what_exceeds_it() {
     let has_python = Command::new("python3").arg("-c").output().is_ok();
     if !is_possible() || !has_python {

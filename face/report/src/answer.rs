@@ -1,8 +1,8 @@
 //! The answer at the top of a page and a screen.
 //!
 //! For a test or a watched connection: its rate, and the answer of its record, as on the terminal.
-//! For a run of a plan: the rate of the flow and its largest limit. With several flows it is that
-//! of the fastest and the slowest.
+//! For a run of a plan: the rate of the flow and its largest limit. With several series, or flows of
+//! one series, it is that of the fastest and the slowest.
 
 use std::fmt::Write;
 
@@ -12,12 +12,13 @@ use gigatcp_units::{Bytes, Duration};
 
 use crate::compare::Row;
 use crate::escape::html;
+use crate::group::by_key;
 use crate::number::{fixed, rate};
 use crate::table::shares_of_row;
 use crate::{Report, cause_phrase, shares};
 
-/// Maximum number of other connections whose sentences are listed.
-const MAX_OTHERS: usize = 16;
+/// Maximum number of connections whose sentences are listed.
+const MAX_LISTED: usize = 16;
 
 /// Connections with an answer, the largest first; none for a run of a plan.
 fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
@@ -31,14 +32,15 @@ fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
 }
 
 /// Sentence at the top of the page; `None` without an answer. For a test it is that of the
-/// connection that moved most data.
+/// connection, or the causes of all of them.
 pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> {
     let series = report.run.series.first().filter(|_| report.run.is_test());
     let answers = answered(report);
-    if let Some((flow, why)) = answers.first() {
-        let mut subject = series.map_or_else(String::new, rates);
+    if let Some((_, why)) = answers.first() {
+        let subject = series.map_or_else(String::new, rates);
         if answers.len() > 1 {
-            let _ = write!(subject, "; {}", flow.name);
+            let latency = series.and_then(latency).unwrap_or_default();
+            return Some(format!("{subject}: {}{latency}", of_several(&answers)));
         }
         let mut sentence = why.sentence.clone();
         sentence[..1].make_ascii_lowercase();
@@ -49,6 +51,44 @@ pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> 
     }
     let answers = of_flows(rows, |id| format!("limited by {}", cause_phrase(id)));
     (!answers.is_empty()).then(|| answers.join(". "))
+}
+
+/// `limited by the path in 5 of 8, unsure in 3`: causes of several connections, the most frequent first.
+fn of_several(answers: &[(&FlowRecord, &WhyRecord)]) -> String {
+    let named = answers.iter().map(|(_, why)| {
+        let is_sure = !why.sentence.starts_with("Unsure");
+        let cause = why.primary_cause.as_deref().filter(|_| is_sure);
+        let named = cause.map(|id| format!("limited by {}", cause_phrase(id)));
+        (named.unwrap_or_else(|| "unsure".to_owned()), ())
+    });
+    let mut causes = by_key(named);
+    causes.sort_by_key(|(_, connections)| std::cmp::Reverse(connections.len()));
+    let count = answers.len();
+    let lines = causes
+        .iter()
+        .enumerate()
+        .map(|(place, (cause, connections))| {
+            let of = if place == 0 {
+                format!(" of {count}")
+            } else {
+                String::new()
+            };
+            format!("{cause} in {}{of}", connections.len())
+        });
+    lines.collect::<Vec<_>>().join(", ")
+}
+
+/// Median RTTs of the pings of a test, idle and under load; `None` without any.
+fn latency(series: &SeriesRecord) -> Option<String> {
+    let pings = series.latency.first()?;
+    let median = |times: &[u64]| {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        let middle = times.get(times.len() / 2)?;
+        Some(human_duration(Duration::from_nanos(*middle)))
+    };
+    let (idle, loaded) = (median(&pings.idle_ns)?, median(&pings.loaded_ns)?);
+    Some(format!("; median RTT {idle} idle, {loaded} under load"))
 }
 
 /// Rates of a test, in each direction.
@@ -93,12 +133,24 @@ fn of_datagrams(series: &SeriesRecord) -> String {
 
 /// Answers for a run of a plan; `named` puts a cause, by its id, in words.
 ///
-/// Of several flows they are of the fastest and the slowest, or one for all if none is 5 % faster
-/// than another.
+/// Several series are compared by the sums of their flows, the flows of one series with each other.
+/// The answers are of the fastest and the slowest, or one for all if none is 5 % faster than
+/// another.
 pub(crate) fn of_flows(rows: &[Row<'_>], named: fn(&str) -> String) -> Vec<String> {
     if let [row] = rows {
         return of_flow(row, named).into_iter().collect();
     }
+    let (series, flows): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+        rows.iter().partition(|row| row.is_whole_series());
+    if let [sum] = series[..] {
+        let rate = median(sum).map(|median| format!("{}: {}", sum.label, rate(median * 1e6)));
+        return rate.into_iter().chain(extremes(&flows, named)).collect();
+    }
+    extremes(&series, named)
+}
+
+/// Answers of the fastest and the slowest of `rows`, or one for all.
+fn extremes(rows: &[&Row<'_>], named: fn(&str) -> String) -> Vec<String> {
     let mut known: Vec<_> = rows
         .iter()
         .filter_map(|row| Some((median(row)?, row)))
@@ -119,7 +171,11 @@ pub(crate) fn of_flows(rows: &[Row<'_>], named: fn(&str) -> String) -> Vec<Strin
 }
 
 /// One answer for rows of about the same rate, Mbit/s: the largest limits.
-fn of_alike((slowest, fastest): (f64, f64), rows: &[Row<'_>], named: fn(&str) -> String) -> String {
+fn of_alike(
+    (slowest, fastest): (f64, f64),
+    rows: &[&Row<'_>],
+    named: fn(&str) -> String,
+) -> String {
     let mut causes: Vec<&str> = Vec::new();
     for row in rows {
         let cause = shares_of_row(row).first().map(|(cause, _)| *cause);
@@ -162,10 +218,10 @@ fn median(row: &Row<'_>) -> Option<f64> {
     average.ours.map(|ours| ours.median)
 }
 
-/// Lines below the sentence, and the sentences of other connections. Empty without an answer.
+/// Lines below the sentence, and the sentences of several connections. Empty without an answer.
 pub(crate) fn section(report: &Report<'_>) -> String {
     let all = answered(report);
-    let others = all.get(1..).unwrap_or_default();
+    let several = if all.len() > 1 { &all[..] } else { &[] };
     let mut lines = all
         .first()
         .map_or_else(Vec::new, |(flow, why)| lines(flow, why));
@@ -180,9 +236,9 @@ pub(crate) fn section(report: &Report<'_>) -> String {
         let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(&label), html(&text));
     }
     out.push_str("</dl>\n");
-    if !others.is_empty() {
+    if !several.is_empty() {
         out.push_str("<ul>");
-        for (flow, why) in others.iter().take(MAX_OTHERS) {
+        for (flow, why) in several.iter().take(MAX_LISTED) {
             let _ = write!(
                 out,
                 "<li>{}: {}</li>",
@@ -191,9 +247,9 @@ pub(crate) fn section(report: &Report<'_>) -> String {
             );
         }
         out.push_str("</ul>\n");
-        if let Some(more) = others
+        if let Some(more) = several
             .len()
-            .checked_sub(MAX_OTHERS)
+            .checked_sub(MAX_LISTED)
             .filter(|more| *more > 0)
         {
             let _ = writeln!(

@@ -167,8 +167,31 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     rows
 }
 
-/// Rows. If a series has very many flows, each kind has one row.
+/// Rows, and below those of a series with several one of its sum. If a series has very many flows,
+/// each kind has one row.
 pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
+    let mut rows = kinds(report);
+    let mut with_sums = Vec::new();
+    for group in groups(report.run) {
+        let is_other = |row: &Row<'_>| row.group.name != group.name;
+        let rest = rows.split_off(rows.iter().position(is_other).unwrap_or(rows.len()));
+        let has_several = rows.len() > 1;
+        with_sums.extend(std::mem::replace(&mut rows, rest));
+        if has_several {
+            let count = group.flow_count();
+            with_sums.push(Row {
+                label: format!("{} / sum of {count}", group.name),
+                flow: 0,
+                alike: (1..count).collect(),
+                published: None,
+                group,
+            });
+        }
+    }
+    with_sums
+}
+
+fn kinds<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows = rows(report).into_iter().peekable();
     let mut kept = Vec::new();
     for group in groups(report.run) {
@@ -198,6 +221,11 @@ impl<'a> Row<'a> {
     /// Indices of its flows in the series.
     fn places(&self) -> impl Iterator<Item = usize> + '_ {
         std::iter::once(self.flow).chain(self.alike.iter().copied())
+    }
+
+    /// Whether it has all flows of its series.
+    pub fn is_whole_series(&self) -> bool {
+        self.alike.len() + 1 == self.group.flow_count()
     }
 
     /// All quantities, in the order of [`Quantity::ALL`].

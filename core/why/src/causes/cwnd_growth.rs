@@ -10,8 +10,8 @@ pub(crate) const CAUSE: Cause = Cause {
               by a segment or a few.",
     confidence: "High; best where the rate is reached within the capture.",
     capture_points: "sender, receiver, mid-path",
-    fix: "A larger initial window (RFC 6928), no low cached ssthresh (Linux: \
-          net.ipv4.tcp_no_metrics_save = 1), a control that grows faster on long paths (CUBIC, \
+    fix: "A larger initial window (RFC 6928), no low cached ssthresh (Linux: ip \
+          tcp_metrics flush, then net.ipv4.tcp_no_metrics_save = 1), a control that grows faster on long paths (CUBIC, \
           BBR); connections kept open in place of new ones.",
     references: &[
         "RFC 5681 section 3.1",
@@ -72,7 +72,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         ),
         evidence: vec![Evidence::of_round(m, attributed.round, text)],
         fix: "keep connections open and reuse them; Linux: ip route change ... initcwnd 30, \
-              net.ipv4.tcp_no_metrics_save=1, net.ipv4.tcp_slow_start_after_idle=0; FreeBSD: \
+              net.ipv4.tcp_slow_start_after_idle=0, no cached ssthresh (ip tcp_metrics flush, then \
+              net.ipv4.tcp_no_metrics_save=1); FreeBSD: \
               net.inet.tcp.initcwnd_segments=30; Windows: Set-NetTCPSetting \
               -InitialCongestionWindowMss 30"
             .into(),

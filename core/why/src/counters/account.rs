@@ -75,8 +75,10 @@ struct Host {
 pub struct CounterAccount {
     pub(super) congestion: Option<Box<str>>,
     pub(super) limits: Limits,
-    /// Payload rate that the path carries, measured.
+    /// Payload rate that the other streams of a test leave of what the path carries, measured.
     pub(super) path_rate: Option<Rate>,
+    /// Payload rate that the path carries.
+    pub(super) path_total: Option<Rate>,
     sender: Option<Box<Readings>>,
     receiver: Option<Box<Readings>>,
     hosts: [Host; 2],
@@ -130,6 +132,7 @@ impl CounterAccount {
             congestion: None,
             limits: Limits::default(),
             path_rate: None,
+            path_total: None,
             sender: None,
             receiver: None,
             hosts: [Host::default(), Host::default()],
@@ -194,9 +197,11 @@ impl CounterAccount {
         self.limits = limits;
     }
 
-    /// Sets the payload rate that the path carries, which packet trains measured.
-    pub fn set_capacity(&mut self, rate: Rate) {
-        self.path_rate = Some(rate);
+    /// Sets the payload rate that the path carries, which packet trains measured, and what the other
+    /// streams of the test leave of it.
+    pub fn set_capacity(&mut self, total: Rate, left: Rate) {
+        self.path_total = Some(total);
+        self.path_rate = Some(left);
     }
 
     /// Last reading of an end.
@@ -275,6 +280,16 @@ impl CounterAccount {
     /// Whether both ends were read.
     pub(super) fn has_both_ends(&self) -> bool {
         self.sender.is_some() && self.receiver.is_some()
+    }
+
+    /// Bytes that the receiver had not read in a slice, over the largest window of the connection.
+    /// Without a window, over the bound of it.
+    pub(super) fn unread(&self, slice: &Slice) -> Option<f64> {
+        let receiver = self.last(End::Receiver);
+        let bound = receiver.and_then(|reading| reading.rcv_ssthresh);
+        let known = Some(self.max_window).filter(|window| *window > Bytes::ZERO);
+        let room = known.or(bound).unwrap_or_default().as_u64().max(1);
+        Some(slice.unread.value()? / room as f64)
     }
 
     /// Whether nothing was lost or marked before the end of a slice.
@@ -385,7 +400,7 @@ impl CounterAccount {
         slice.sample_sender(from, to, time);
         let receiver = self.receiver_at(to.at);
         let is_stale = receiver.is_none();
-        slice.sample_receiver(receiver, time, self.max_window);
+        slice.sample_receiver(receiver, time);
         slice.arrived.add(
             receiver.and_then(|receiver| arrived(from, receiver, to)),
             time,
@@ -434,7 +449,7 @@ impl CounterAccount {
         slice.window.add(window, time);
         let is_closed = window.map(|window| f64::from(u8::from(window == 0.0)));
         slice.zero_window.add(is_closed, time);
-        slice.sample_receiver(Some(to), time, self.max_window);
+        slice.sample_receiver(Some(to), time);
         slice.socket_drops = difference(from, to, |reading| reading.sock_drops).unwrap_or(0);
         slice.app_not_reading.add(self.not_reading, time);
         self.sample_hosts(&mut slice, time);
@@ -582,18 +597,10 @@ impl Slice {
             .add(idle.map(|idle| idle as f64 / 1e9 / time), time);
     }
 
-    fn sample_receiver(&mut self, reading: Option<&Reading>, time: f64, max_window: Bytes) {
-        let Some(reading) = reading else { return };
-        let unread = reading.unread.map(|unread| unread.as_u64() as f64);
-        // Without a window, the bound of it.
-        let bound = reading.rcv_ssthresh.unwrap_or_default();
-        let room = if max_window > Bytes::ZERO {
-            max_window
-        } else {
-            bound
-        };
-        let room = (room.as_u64() as f64).max(1.0);
-        self.unread.add(unread.map(|unread| unread / room), time);
+    fn sample_receiver(&mut self, reading: Option<&Reading>, time: f64) {
+        let unread = reading.and_then(|reading| reading.unread);
+        let unread = unread.map(|unread| unread.as_u64() as f64);
+        self.unread.add(unread, time);
     }
 }
 

@@ -55,10 +55,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
                 c.queue_text(),
                 c.flight_text(),
             ])],
-            fix: format!(
-                "a faster path; an RTT without the queue needs a window of {}",
-                c.bdp()
-            ),
+            fix: c.path_fix(),
         },
     },
     // The sender's transmit queue: most data in flight has not left the host.
@@ -241,13 +238,18 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
             NOTHING_LOST,
             NO_OUTAGE,
         ],
-        explain: |c| {
-            Explanation {
+        explain: |c| Explanation {
             figure: c.cwnd(),
-            finding: format!("cwnd was below what the path carries for {} and grew.", c.time()),
-            evidence: vec![clauses([c.cwnd_text(), c.percent(SlowStart, "of the time in slow start"), c.queue_text()])],
-            fix: "a larger initial window (ip route ... initcwnd), kept metrics (net.ipv4.tcp_no_metrics_save=0), no slow start after idle (net.ipv4.tcp_slow_start_after_idle=0), or CUBIC or BBR".into(),
-        }
+            finding: format!(
+                "cwnd was below what the path carries for {} and grew.",
+                c.time()
+            ),
+            evidence: vec![clauses([
+                c.cwnd_text(),
+                c.percent(SlowStart, "of the time in slow start"),
+                c.queue_text(),
+            ])],
+            fix: c.growth_fix(),
         },
     },
     // The sending host or process has no CPU time left.

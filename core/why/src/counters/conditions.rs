@@ -143,6 +143,9 @@ pub(super) const WINDOW_FULL: Condition = Condition {
 pub(super) const WINDOW_OPEN: Condition = Condition {
     name: "the receive window stayed open",
     holds: |f, _| {
+        if has_fallen(f) {
+            return Some(false);
+        }
         let is_open = f.low(F::ZeroWindow, [0.2, 0.5]).unwrap_or(Some(true));
         let is_wide = f.high(F::WindowLow, [0.1, 0.3]).unwrap_or(Some(true));
         match (is_open, is_wide) {
@@ -171,10 +174,11 @@ fn is_opposed(f: &Features) -> bool {
     f.value(F::Opposed) == Some(1.0)
 }
 
-/// A path does not close a window.
+/// A path neither closes a window nor lowers it.
 pub(super) const NOT_CLOSED: Condition = Condition {
     name: "the receive window did not close",
     holds: |f, wait| match wait {
+        Wait::Window if has_fallen(f) => Some(false),
         Wait::Window => f.low(F::Closed, [0.02, 0.3]).unwrap_or(Some(true)),
         _ => Some(true),
     },
@@ -185,6 +189,13 @@ pub(super) const NOT_SCALED: Condition = Condition {
     holds: |f, _| f.value(F::Unscaled).map(|is| is > 0.0),
 };
 
+/// Thresholds of [`F::WindowFell`] for a reader that is behind.
+const FELL: [f64; 2] = [0.05, 0.25];
+
+fn has_fallen(f: &Features) -> bool {
+    f.value(F::WindowFell) >= Some(FELL[1])
+}
+
 pub(super) const READER_BEHIND: Condition = Condition {
     name: "the window closed, or data waited to be read",
     holds: |f, wait| {
@@ -193,6 +204,7 @@ pub(super) const READER_BEHIND: Condition = Condition {
         any([
             f.high(F::ZeroWindow, [0.02, 0.3]),
             f.high(F::Closed, [0.02, 0.3]),
+            f.high(F::WindowFell, FELL),
             if wait == Wait::Stalled { None } else { is_low },
             f.high(F::Unread, [0.05, 0.3]),
             f.high(F::NotReading, [0.02, 0.3]),

@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 
 use gigatcp_flows::Side;
 use gigatcp_theory::send_buffer::send_window;
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::grammar::{human_duration, human_rate};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::account::{CounterAccount, End};
 use super::causes::COUNTER_CAUSES;
@@ -21,7 +22,7 @@ use super::slice::{Slice, WAITS, Wait};
 use crate::account::{DECIDED, MIN_PROBABILITY, Span, most};
 use crate::calibration::as_found;
 use crate::capture_point::CapturePoint;
-use crate::causes::{CAUSES, Cause, Evidence, place, subject};
+use crate::causes::{CAUSES, Cause, Evidence, find, place, subject};
 use crate::cost::Cost;
 use crate::facts::takes_slow_start;
 use crate::limits::{Limit, Quantities};
@@ -42,6 +43,14 @@ const MIN_OF_REPORT: f64 = 0.2;
 
 /// Minimum of the bytes unread, over the largest window, of a receiver whose sender is not read.
 const BEHIND: f64 = 0.3;
+
+/// A path that is full, and one that is full of other traffic.
+const FULL_PATH: &str = "path-saturated";
+const SHARED_PATH: &str = "cross-traffic";
+
+/// Minimum fraction of a path's measured rate that the streams of a test leave if other traffic has it:
+/// trains and slow start of other streams are less wrong.
+const UNUSED: f64 = 0.2;
 
 /// Time attributed to an entry.
 #[derive(Clone, Default)]
@@ -91,9 +100,9 @@ impl Account {
                     // cwnd grows in the first interval of several.
                     let has_grown = index > 0 || account.is_total;
                     // What waits all the time waits for its reader, not for the sender.
-                    let is_behind = slice.unread.value() >= Some(BEHIND);
+                    let is_behind = account.unread(slice) >= Some(BEHIND);
                     let decided = match wait {
-                        Wait::Rest if m.is_full_path && has_grown => Some("path-saturated"),
+                        Wait::Rest if m.is_full_path && has_grown => Some(FULL_PATH),
                         Wait::Receiving if is_behind => Some("slow-reader"),
                         _ => None,
                     };
@@ -206,6 +215,17 @@ fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait:
     mean
 }
 
+/// Spans with the name of a full path that is shared.
+fn spans(mut spans: Vec<Span>, is_shared: bool) -> Vec<Span> {
+    let [full, shared] = [FULL_PATH, SHARED_PATH].map(place);
+    for span in &mut spans {
+        if is_shared && span.cause == full {
+            span.cause = shared;
+        }
+    }
+    spans
+}
+
 /// A slice as the score sees it, to fit the weights.
 #[derive(Clone, Debug)]
 pub struct ScoredSlice {
@@ -255,6 +275,7 @@ impl CounterAccount {
         let slices = 0..self.slices.len();
         let features: Vec<Features> = slices.map(|index| m.features(self, index)).collect();
         let sum = Account::of(self, &m, &features);
+        let is_shared = self.is_path_shared(&sum);
         let lengths = self.slices.iter().map(|slice| slice.length);
         let duration = lengths.fold(Duration::ZERO, |sum, length| sum + length);
         let throughput = rate(m.delivered as f64 / m.time.max(1e-9));
@@ -266,15 +287,24 @@ impl CounterAccount {
             .filter(|entry| !sum.entries[*entry].time.is_zero())
             .filter_map(|entry| {
                 let rates = (&capacity, target);
-                self.verdict(&m, &sum.entries[entry], (entry, &features), rates)
+                let verdict = self.verdict(&m, &sum.entries[entry], (entry, &features), rates)?;
+                let is_full_path = verdict.cause.id == FULL_PATH;
+                let total = self.path_total.filter(|_| is_full_path && is_shared);
+                Some(match total {
+                    Some(total) => self.of_shared_path(verdict, &sum.entries[entry], total),
+                    None => verdict,
+                })
             })
             .collect();
         verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
         let first = verdicts.first().map(|verdict| verdict.cause.id);
         let others = sum.expected.iter().enumerate();
         // Several entries may be of one cause.
-        let others =
-            others.filter(|(entry, time)| Some(COUNTER_CAUSES[*entry].id) != first && **time > 0.0);
+        let named = |entry: usize| match COUNTER_CAUSES[entry].id {
+            FULL_PATH if is_shared => SHARED_PATH,
+            id => id,
+        };
+        let others = others.filter(|(entry, time)| Some(named(*entry)) != first && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
         // The longest cause may be another than the one that leads.
         let next = next.filter(|next| {
@@ -298,9 +328,9 @@ impl CounterAccount {
             limits: next.map(Limit::of_counters).into_iter().collect(),
             quantities: self.quantities(&m),
             verdicts,
-            alternative: second.map(|(entry, _)| COUNTER_CAUSES[entry].cause()),
+            alternative: second.and_then(|(entry, _)| Some(CAUSES[place(named(entry))?])),
             unknown: sum.unknown,
-            spans: sum.spans,
+            spans: spans(sum.spans, is_shared),
             chain: Vec::new(),
             icmp_errors: Vec::new(),
             is_restarted: false,
@@ -398,6 +428,55 @@ impl CounterAccount {
         })
     }
 
+    /// Whether the streams of the test left much of what the path carries while it was full: other
+    /// traffic had it.
+    fn is_path_shared(&self, sum: &Account) -> bool {
+        let full = COUNTER_CAUSES
+            .iter()
+            .zip(&sum.entries)
+            .find(|(entry, attributed)| entry.id == FULL_PATH && !attributed.time.is_zero());
+        let (Some((_, full)), Some(left), Some(total)) = (full, self.path_rate, self.path_total)
+        else {
+            return false;
+        };
+        let achieved = 8.0 * full.bytes / full.time.as_secs_f64();
+        left.as_bps() as f64 - achieved > UNUSED * total.as_bps() as f64
+    }
+
+    /// The verdict of a full path that other traffic shared.
+    fn of_shared_path(&self, verdict: Verdict, full: &Attributed, total: Rate) -> Verdict {
+        let cause = find(SHARED_PATH).expect("a cause of packets");
+        let own = human_rate(rate(full.bytes / full.time.as_secs_f64()));
+        let total = human_rate(total);
+        let (others, fix) = if self.is_opposed {
+            (
+                "the other direction of the test, its ACKs included, or other traffic",
+                "test one direction alone: it shows whether the other one, or other traffic, took the \
+                 rest",
+            )
+        } else {
+            (
+                "other traffic",
+                "more rate at the bottleneck, or per-flow queueing there (fq_codel, cake)",
+            )
+        };
+        let left = format!("{others} took what this stream left of {total}");
+        Verdict {
+            cause,
+            subject: subject(cause.name, Some(format!("share of this stream {own}"))),
+            finding: format!(
+                "The path was full for {}: {left}.",
+                human_duration(full.time)
+            ),
+            evidence: [Evidence::figure(left)]
+                .into_iter()
+                .chain(verdict.evidence)
+                .collect(),
+            fix: fix.into(),
+            ..verdict
+        }
+    }
+
     /// What packet trains measured, in bytes per second. A connection that was faster refutes it.
     fn measured_path_rate(&self, m: &Measures) -> Option<f64> {
         let mean = m.delivered as f64 / m.time.max(1e-9);
@@ -426,7 +505,7 @@ impl CounterAccount {
                 && is_shown
         };
         let full = longest
-            .filter(is_enough)
+            .filter(|longest| is_enough(longest) && !self.is_path_shared(sum))
             .map(|attributed| attributed.bytes / attributed.time.as_secs_f64())
             .filter(|rate| *rate >= 0.95 * mean);
         let (best, source) = match (full, self.measured_path_rate(m)) {
@@ -592,6 +671,58 @@ mod tests {
     }
 
     #[test]
+    fn a_full_path_that_carries_more_than_the_streams_is_shared() {
+        let of = |total_mbps: u64, left_mbps: u64, is_opposed: bool| {
+            let mut account = CounterAccount::default();
+            account.set_congestion("cubic");
+            account.set_capacity(
+                Rate::from_bps(total_mbps * 1_000_000),
+                Rate::from_bps(left_mbps * 1_000_000),
+            );
+            if is_opposed {
+                account.set_opposed();
+            }
+            for step in 0..40_i64 {
+                let words = [
+                    ("tcpi_snd_mss", 1448),
+                    ("tcpi_unacked", 310),
+                    ("tcpi_snd_cwnd", 320),
+                    ("tcpi_snd_wnd", 3_000_000),
+                    ("tcpi_rtt", 58_000),
+                    ("tcpi_min_rtt", 30_000),
+                    ("tcpi_bytes_acked", 772_500 * step),
+                    ("tcpi_data_segs_out", 533 * step),
+                    ("tcpi_notsent_bytes", 1_000_000),
+                    ("tcpi_busy_time", 100_000 * step),
+                ];
+                let at = Instant::ZERO + Duration::from_millis(100 * step.unsigned_abs());
+                account.on_reading(End::Sender, &Reading::of_words(at, words));
+            }
+            let diagnosis = account.diagnose().unwrap();
+            let answer = diagnosis.answer();
+            (
+                answer.cause.unwrap().id,
+                answer.could_be,
+                answer.fix.unwrap_or_default(),
+            )
+        };
+        // 61.8 Mbit/s of 94.2; of 94.2 with another stream that has the rest; of 65.
+        let (cause, could_be, _) = of(94, 94, false);
+        assert_eq!(cause, "cross-traffic");
+        assert!(
+            could_be.contains("94.0 Mbit/s") && !could_be.contains("no more"),
+            "{could_be}"
+        );
+        assert!(of(94, 94, true).2.contains("one direction"));
+        assert_eq!(of(94, 63, false).0, "path-saturated");
+        let (cause, could_be, _) = of(65, 65, false);
+        assert!(
+            cause == "path-saturated" && could_be.starts_with("no more"),
+            "{could_be}"
+        );
+    }
+
+    #[test]
     fn a_single_reading_of_a_silent_peer_is_an_outage() {
         let of = |backoff: i64, last_ack_ms: i64| {
             let words = [
@@ -683,5 +814,93 @@ mod tests {
         };
         assert_eq!(of(280_000), Some("slow-reader"));
         assert_eq!(of(0), None);
+    }
+
+    #[test]
+    fn a_full_window_that_falls_is_a_slow_readers_and_one_that_stays_is_the_buffers() {
+        let of = |windows: [i64; 4]| {
+            let mut account = CounterAccount::default();
+            account.set_congestion("cubic");
+            for (step, window) in (0_i64..).zip(windows.into_iter().cycle().take(6)) {
+                let words = [
+                    ("tcpi_snd_mss", 1448),
+                    ("tcpi_unacked", window / 1448),
+                    ("tcpi_snd_cwnd", 7000),
+                    ("tcpi_snd_wnd", window),
+                    ("tcpi_rtt", 50_000),
+                    ("tcpi_min_rtt", 40_105),
+                    ("tcpi_bytes_acked", 12_000_000 * step),
+                    ("tcpi_notsent_bytes", 1_000_000),
+                    ("tcpi_busy_time", 1_000_000 * step),
+                    ("tcpi_rwnd_limited", 870_000 * step),
+                    ("tcpi_snd_wscale", 7),
+                    ("tcpi_rcv_wscale", 7),
+                ];
+                let at = Instant::ZERO + Duration::from_secs(step.unsigned_abs());
+                account.on_reading(End::Sender, &Reading::of_words(at, words));
+            }
+            account.diagnose().unwrap().primary().unwrap().cause.id
+        };
+        // Of `ss`, once a second.
+        let reads_slowly = [2_036_992, 558_080, 757_632, 1_157_760];
+        assert_eq!(of(reads_slowly), "slow-reader");
+        assert_eq!(of([600_000; 4]), "receive-window-limited");
+        assert_eq!(
+            of([600_000, 610_000, 590_000, 608_000]),
+            "receive-window-limited"
+        );
+    }
+
+    #[test]
+    fn the_fix_of_a_small_cwnd_is_that_of_its_phase_and_control() {
+        let of = |control: &str, ssthresh: i64| {
+            let mut account = CounterAccount::default();
+            account.set_congestion(control);
+            for step in 0..10_i64 {
+                let cwnd = 10 + 10 * step;
+                let words = [
+                    ("tcpi_snd_mss", 1448),
+                    ("tcpi_unacked", cwnd),
+                    ("tcpi_snd_cwnd", cwnd),
+                    ("tcpi_snd_ssthresh", ssthresh),
+                    ("tcpi_snd_wnd", 6_000_000),
+                    ("tcpi_rtt", 100_000),
+                    ("tcpi_min_rtt", 100_000),
+                    ("tcpi_bytes_acked", 10_000 * step * step),
+                    ("tcpi_notsent_bytes", 1_000_000),
+                    ("tcpi_busy_time", 100_000 * step),
+                ];
+                let at = Instant::ZERO + Duration::from_millis(100 * step.unsigned_abs());
+                account.on_reading(End::Sender, &Reading::of_words(at, words));
+            }
+            let diagnosis = account.diagnose().unwrap();
+            let first = diagnosis.primary().unwrap();
+            assert_eq!(first.cause.id, "cwnd-growth-limited");
+            first.fix.clone()
+        };
+        let slow_start = of("cubic", 2_147_483_647);
+        assert!(slow_start.contains("initcwnd") && !slow_start.contains("CUBIC"));
+        assert!(!slow_start.contains("metrics"), "{slow_start}");
+        let avoidance = of("cubic", 5);
+        assert!(avoidance.contains("tcp_no_metrics_save=1") && avoidance.ends_with("or BBR"));
+        assert!(of("reno", 5).ends_with("or CUBIC or BBR"));
+    }
+
+    #[test]
+    fn bytes_unread_are_those_of_recv_q_however_the_window_changes() {
+        let mut account = CounterAccount::default();
+        for step in 0..30_i64 {
+            let words = [
+                ("tcpi_bytes_received", 100_000 * step),
+                ("tcpi_rcv_rtt", 20_000),
+                ("tcpi_rcv_wnd", if step < 20 { 6_000 } else { 183_000 }),
+                ("recv_q", 5_200_000),
+            ];
+            let at = Instant::ZERO + Duration::from_millis(100 * step.unsigned_abs());
+            account.on_reading(End::Receiver, &Reading::of_words(at, words));
+        }
+        let diagnosis = account.diagnose().unwrap();
+        let subject = &diagnosis.primary().unwrap().subject;
+        assert!(subject.contains("5.20 MB unread"), "{subject}");
     }
 }

@@ -93,6 +93,20 @@ impl Context<'_> {
             .map_or_else(|| "one bandwidth-delay product".into(), bytes)
     }
 
+    /// Describes the fix for a full path. A BDP of less than two segments is no window.
+    pub fn path_fix(&self) -> String {
+        let segment = self.account.last(End::Sender).and_then(|last| last.smss);
+        let least = 2.0 * segment.unwrap_or(Bytes::new(1460)).as_u64() as f64;
+        let window = self.m.bdp().filter(|bdp| *bdp >= least);
+        window.map_or_else(
+            || "a faster path".into(),
+            |bdp| {
+                let window = bytes(bdp);
+                format!("a faster path; an RTT without the queue needs a window of {window}")
+            },
+        )
+    }
+
     pub fn cwnd(&self) -> Option<String> {
         self.slice.cwnd.value().map(bytes)
     }
@@ -100,6 +114,25 @@ impl Context<'_> {
     pub fn cwnd_text(&self) -> Option<String> {
         let (from, to) = self.slice.cwnd_ends?;
         Some(format!("cwnd from {from} to {to} segments"))
+    }
+
+    /// Describes the fix for a cwnd that grows. Cached metrics never enlarge the initial window of
+    /// Linux; a cached ssthresh ends slow start early.
+    pub fn growth_fix(&self) -> String {
+        if self.slice.slow_start.value() >= Some(0.5) {
+            return "keep connections open and reuse them; Linux: a larger initial window (ip route \
+                    change ... initcwnd 30), net.ipv4.tcp_slow_start_after_idle=0"
+                .into();
+        }
+        let faster = match self.account.congestion.as_deref() {
+            Some(bbr) if bbr.starts_with("bbr") => "",
+            Some("cubic") => ", or BBR",
+            _ => ", or CUBIC or BBR",
+        };
+        format!(
+            "no cached ssthresh, which ends slow start early (Linux: ip tcp_metrics flush, then \
+             net.ipv4.tcp_no_metrics_save=1){faster}"
+        )
     }
 
     pub fn pacing(&self) -> Option<String> {
@@ -263,8 +296,7 @@ impl Context<'_> {
     }
 
     pub fn unread(&self) -> Option<String> {
-        let unread = self.slice.unread.value()?;
-        let amount = unread * self.account.max_window.as_u64() as f64;
+        let amount = self.slice.unread.value()?;
         (amount >= 1.0).then(|| format!("{} unread", bytes(amount)))
     }
 

@@ -99,6 +99,7 @@ features! {
     HostDrops [0.02, 0.1, 0.3, 0.8] "Packets that the receiving host dropped, for each retransmission."
     Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs have not arrived."
     Closed [0.02, 0.3] "Share of the connection's time with an advertised window of zero."
+    WindowFell [0.05, 0.25] "Share of the time limited by the receive window in which it was below half of an earlier one, without losses."
     Opposed [0.0, 1.0] "Whether as much is sent the other way: its queue is in the RTT as well."
     ZeroWindow [0.02, 0.3] "Share of the slice in which the advertised window was zero."
     WindowHeld [0.0, 1.0] "Whether rate times RTT was held by a window, if the kernel's counters are unknown."
@@ -165,6 +166,7 @@ pub(super) struct Measures {
     pub is_full_path: bool,
     /// Share of the time with a window of zero.
     closed: Option<f64>,
+    window_fell: Option<f64>,
 }
 
 fn closed(slices: &[Slice]) -> Option<f64> {
@@ -174,6 +176,28 @@ fn closed(slices: &[Slice]) -> Option<f64> {
     });
     let [zero, all] = known.reduce(|[a, b], [c, d]| [a + c, b + d])?;
     Some(zero / all.max(1e-9))
+}
+
+/// A receive buffer grows and does not shrink. So a window below half of an earlier one has unread data
+/// in its buffer, or data behind a loss.
+fn window_fell(account: &CounterAccount) -> Option<f64> {
+    let first = account
+        .first(End::Sender)
+        .and_then(|reading| reading.snd_wnd);
+    let mut most = first.unwrap_or_default().as_u64() as f64;
+    let [mut fallen, mut all] = [0.0; 2];
+    for slice in &account.slices {
+        let Some(window) = slice.window.value() else {
+            continue;
+        };
+        if slice.retransmitted == 0 {
+            let limited = slice.waits[Wait::Window as usize].as_secs_f64();
+            all += limited;
+            fallen += if window < 0.5 * most { limited } else { 0.0 };
+        }
+        most = most.max(window);
+    }
+    over(Some(fallen), Some(all))
 }
 
 /// Three quartiles of the samples.
@@ -244,6 +268,7 @@ impl Measures {
             held: HeldWindow::of(account),
             is_full_path: account.has_full_path || full_path::is_full(account, is_model, loss_rate),
             closed: closed(slices),
+            window_fell: window_fell(account),
         }
     }
 
@@ -272,7 +297,7 @@ impl Measures {
     }
 
     /// Features of the receive window and the send buffer.
-    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 16] {
+    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 17] {
         let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
         let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
         let knows_window = account.max_window > Bytes::ZERO;
@@ -287,6 +312,7 @@ impl Measures {
             (F::Coarse, truth(account.is_coarse())),
             (F::Snapshot, truth(account.is_snapshot)),
             (F::Closed, self.closed),
+            (F::WindowFell, self.window_fell),
             (F::Opposed, truth(account.is_opposed)),
             (F::WindowShare, counted(slice.share(Wait::Window))),
             (F::WindowFill, slice.window_fill.value()),
@@ -437,7 +463,7 @@ fn hosts(account: &CounterAccount, slice: &Slice) -> [Valued; 9] {
         (F::ReceiverProcess, slice.receiver_process.value()),
         (F::ReceiverCore, slice.receiver_core.value()),
         (F::ReceiverThrottled, slice.receiver_throttled.value()),
-        (F::Unread, slice.unread.value()),
+        (F::Unread, account.unread(slice)),
         (F::NotReading, slice.app_not_reading.value()),
         (F::ReadsAtOnce, truth(account.reads_at_once)),
     ]

@@ -151,7 +151,7 @@ slice! {
         buffer_fill
         /// Fraction of the flight that has arrived without its ACKs.
         arrived
-        /// Bytes that the receiver has not read over the largest window.
+        /// Bytes that the receiver has not read.
         unread
         /// CPU of the sending process, and the busiest core of its host.
         sender_process

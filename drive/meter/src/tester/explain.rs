@@ -65,8 +65,8 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     let peer = kept.peer.as_ref();
     let theirs = peer.and_then(|peer| readings(peer, id));
     let mut account = account(kept, role);
-    if let Some(rate) = path_left(kept, id, role) {
-        account.set_capacity(rate);
+    if let Some([total, left]) = path_left(kept, id, role) {
+        account.set_capacity(total, left);
     }
     let (own_end, peer_end) = match role {
         Role::Sender => (End::Sender, End::Receiver),
@@ -187,8 +187,8 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
     account
 }
 
-/// What the other streams of a direction leave of the path's rate; `None` if it is unknown.
-fn path_left(kept: &Readings, id: u64, role: Role) -> Option<Rate> {
+/// The path's rate, and what the other streams of a direction leave of it; `None` if it is unknown.
+fn path_left(kept: &Readings, id: u64, role: Role) -> Option<[Rate; 2]> {
     let (_, rate) = kept.path_rate.filter(|(of, _)| *of == role)?;
     let is_other = |stream: &&(u64, Role)| stream.0 != id && stream.1 == role;
     let sender = match role {
@@ -204,7 +204,7 @@ fn path_left(kept: &Readings, id: u64, role: Role) -> Option<Rate> {
         let seconds = last.at.saturating_since(first.at).as_secs_f64();
         left = left.saturating_sub((acked / seconds.max(1e-9)) as u64);
     }
-    Some(Rate::from_bps(left))
+    Some([rate, Rate::from_bps(left)])
 }
 
 /// Half of the minimum RTT, the offset between the two ends' test clocks.

@@ -11,7 +11,7 @@
 //! | `stream.rs`, `socket.rs` | one stream: its socket, its counters, its thread |
 //! | `counters.rs` | counters of one stream, which its thread writes |
 //! | `connection.rs`, `engine/` | TCP of a stream: the kernel's, and the engine |
-//! | `delay.rs` | one-way delays of datagrams |
+//! | `delay.rs`, `datagram_loss.rs` | one-way delays of datagrams; why some were lost |
 //! | `offload.rs` | many datagrams as one packet: GSO and GRO |
 //! | `tcp.rs`, `udp.rs` | threads of streams |
 //! | `traffic.rs` | all streams of a test, and the results of each interval |
@@ -46,6 +46,7 @@ mod ceiling;
 mod client;
 mod connection;
 mod counters;
+mod datagram_loss;
 mod delay;
 #[cfg(target_os = "linux")]
 mod engine;
@@ -86,6 +87,7 @@ pub use ceiling::loopback_ceiling;
 pub use client::run;
 pub use connection::BufferLimits;
 pub use counters::{Role, UdpCounts};
+pub use datagram_loss::DatagramLoss;
 pub use delay::OneWayDelay;
 #[cfg(target_os = "linux")]
 pub use engine::Engine;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::capacity::PathCapacity;
 use super::counters::{Role, UdpCounts};
+use super::datagram_loss::{self, DatagramLoss, Lost};
 use super::delay::{self, OneWayDelay, ReceivedBy, Stratum};
 use super::latency::Latency;
 use super::options::Effective;
@@ -266,6 +267,36 @@ impl Outcome {
             .flat_map(|sent| delay::from_json(&sent["delays"]))
             .collect();
         OneWayDelay::of(theirs.iter(), ReceivedBy::Server, clocks)
+    }
+
+    /// Why datagrams of a direction were lost. `None`: next to none were, or it is not known how many.
+    pub fn datagram_loss(&self, role: Role) -> Option<DatagramLoss> {
+        let is_udp = self.parameters.transport == Transport::Udp;
+        let streams = self.streams.iter();
+        let streams = streams.filter(|stream| is_udp && stream.role == role);
+        let mut counts = Lost::default();
+        let mut strata = Vec::new();
+        for stream in streams {
+            let udp = match role {
+                Role::Sender => self.peer_datagrams(stream)?,
+                Role::Receiver => stream.total.udp,
+            };
+            counts.add(Lost {
+                sent: match role {
+                    Role::Sender => stream.total.datagrams,
+                    Role::Receiver => stream.total.expected,
+                },
+                lost: udp.report.lost,
+                socket_drops: udp.socket_drops,
+            });
+            strata.push(match role {
+                Role::Sender => delay::from_json(&self.peer_private(stream)?["delays"]),
+                Role::Receiver => stream.delays.clone(),
+            });
+        }
+        let delay = self.one_way_delay(role);
+        let delays = delay.map(|delay| [delay.min, delay.median, delay.p95]);
+        datagram_loss::cause(counts, delays, &strata)
     }
 
     /// Results as a stock peer expects them.

@@ -45,8 +45,8 @@ OLD by more than --worse on a path.
 OLD and NEW are lines for a shell, as root of a namespace at one end of the path. --server runs at \
 the other, whose address is $GIGATCP_SERVER. Write both in single quotes. Each run has fresh \
 namespaces and a fresh server, so settings of one run (`sysctl -w`, `ip route change`) do not reach \
-the next. Namespaces start with this machine's tcp_rmem, tcp_wmem and default congestion control, \
-otherwise with the kernel's defaults.
+the next. Namespaces start with tcp_rmem, tcp_wmem and default congestion control of the namespace that \
+runs the command, otherwise with the kernel's defaults.
 
 Measured is the goodput of a run: new payload that arrived at either end, over the time from the \
 start of the command to its end. So transfers of an amount and transfers of a duration are compared \

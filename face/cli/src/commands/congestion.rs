@@ -2,9 +2,31 @@
 
 use gigatcp_linux::settings;
 
+use crate::nearest::nearest;
+
 /// Lists the congestion controls that every user may choose. The default of a network namespace can
 /// only be one of them.
 pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
+
+/// Congestion controls of Linux that are modules `tcp_NAME`.
+const MODULES: [&str; 16] = [
+    "bbr",
+    "bic",
+    "cdg",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+    "cubic",
+];
 
 /// The allowed congestion controls.
 pub(crate) fn allowed() -> Vec<String> {
@@ -26,6 +48,13 @@ pub(crate) fn allow(control: &str, allowed: &[String]) -> String {
 pub(crate) fn unavailable(control: &str) -> Vec<String> {
     let available = list("net.ipv4.tcp_available_congestion_control");
     let mut hints = vec![format!("this kernel has: {}", available.join(" "))];
+    let known = available.iter().map(String::as_str).chain(MODULES);
+    if !MODULES.contains(&control)
+        && let Some(meant) = nearest(control, known)
+    {
+        hints.push(format!("did you mean `{meant}`?"));
+        return hints;
+    }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !control.is_empty() && control.chars().all(is_plain) {
         hints.push(format!(
@@ -51,7 +80,13 @@ mod tests {
 
     #[test]
     fn a_name_that_is_no_word_is_not_put_into_a_command() {
-        assert_eq!(unavailable("nope").len(), 2);
+        assert_eq!(unavailable("quickest").len(), 2);
+        let hints = unavailable("cubik");
+        assert!(
+            hints[1].contains("`cubic`") && hints.len() == 2,
+            "{hints:?}"
+        );
+        assert!(unavailable("vegas")[1].contains("modprobe tcp_vegas"));
         assert_eq!(unavailable("x; reboot").len(), 1);
         assert_eq!(unavailable("").len(), 1);
     }

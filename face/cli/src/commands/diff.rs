@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use gigatcp_capture::{CaptureReader, Format};
-use gigatcp_plan::record::{CauseShare, FlowRecord, RunRecord};
+use gigatcp_plan::record::growth::median;
+use gigatcp_plan::record::{CauseShare, FlowRecord, FurtherFlow, RunRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use gigatcp_report::prose::wrap_hanging;
@@ -44,12 +45,14 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// A flow that both results have.
-struct Pair<'a> {
+/// A flow that both results have; its figures are medians over the seeds.
+struct Pair {
     /// Series and flow.
     name: String,
-    first: &'a FlowRecord,
-    second: &'a FlowRecord,
+    first: FlowRecord,
+    second: FlowRecord,
+    /// Number of seeds of each.
+    seeds: [usize; 2],
 }
 
 /// Compares the results.
@@ -59,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if pairs.is_empty() {
         return Err(Failure::new("the two results have no flow in common")
             .effect("nothing was compared")
-            .hint("flows are matched by series, repeat and name: `gigatcp test` names them stream 1, 3, 4"));
+            .hint("flows are matched by series, repeat and name: `gigatcp test` names them stream 1, 2, 3"));
     }
     if arguments.json {
         output::print_json(&value(&pairs, &unmatched))?;
@@ -100,34 +103,55 @@ fn not_compared(capture: &Path) -> Failure {
     .hint("`gigatcp why --summary A.pcap B.pcap` lists the connections of both: rate, RTT, limit")
 }
 
-/// Flows by series, repeat and name.
-fn flows(record: &RunRecord) -> Vec<(String, &FlowRecord)> {
+/// Flows by series, repeat and name, and their number of seeds.
+fn flows(record: &RunRecord) -> Vec<(String, FlowRecord, usize)> {
     let mut flows = Vec::new();
     for series in &record.series {
         let repeat = match record.repeat {
             0 | 1 => String::new(),
             _ => format!(" #{}", series.repeat + 1),
         };
-        for flow in &series.flows {
-            flows.push((format!("{}{repeat}, {}", series.name, flow.name), flow));
+        for (place, flow) in series.flows.iter().enumerate() {
+            let name = format!("{}{repeat}, {}", series.name, flow.name);
+            let further = series.further.iter().flat_map(|further| &further.runs);
+            let further: Vec<&FurtherFlow> =
+                further.filter_map(|run| run.flows.get(place)).collect();
+            flows.push((name, over_seeds(flow, &further), 1 + further.len()));
         }
     }
     flows
 }
 
+/// A flow with the medians of its figures over the first and further seeds.
+fn over_seeds(flow: &FlowRecord, further: &[&FurtherFlow]) -> FlowRecord {
+    let first = FurtherFlow::from(flow);
+    let of = |figure: fn(&FurtherFlow) -> f64| {
+        let seeds = further.iter().copied().chain([&first]);
+        median(seeds.map(figure)).unwrap_or_default()
+    };
+    FlowRecord {
+        goodput_bps: of(|flow| flow.goodput_bps),
+        retransmitted_segments: of(|flow| flow.retransmitted_segments as f64) as u64,
+        sender_cpu_fraction: of(|flow| flow.sender_cpu_fraction),
+        receiver_cpu_fraction: of(|flow| flow.receiver_cpu_fraction),
+        ..flow.clone()
+    }
+}
+
 /// Flows of both results, and the names that only one result has.
-fn pairs<'a>(first: &'a RunRecord, second: &'a RunRecord) -> (Vec<Pair<'a>>, Vec<String>) {
+fn pairs(first: &RunRecord, second: &RunRecord) -> (Vec<Pair>, Vec<String>) {
     let mut others = flows(second);
     let mut pairs = Vec::new();
     let mut unmatched = Vec::new();
-    for (name, first) in flows(first) {
-        match others.iter().position(|(second, _)| *second == name) {
+    for (name, first, seeds) in flows(first) {
+        match others.iter().position(|(second, ..)| *second == name) {
             Some(index) => {
-                let (_, second) = others.remove(index);
+                let (_, second, other_seeds) = others.remove(index);
                 pairs.push(Pair {
                     name,
                     first,
                     second,
+                    seeds: [seeds, other_seeds],
                 });
             }
             None => unmatched.push(format!("A only: {name}")),
@@ -136,7 +160,7 @@ fn pairs<'a>(first: &'a RunRecord, second: &'a RunRecord) -> (Vec<Pair<'a>>, Vec
     unmatched.extend(
         others
             .into_iter()
-            .map(|(name, _)| format!("B only: {name}")),
+            .map(|(name, ..)| format!("B only: {name}")),
     );
     (pairs, unmatched)
 }
@@ -175,12 +199,12 @@ const MOST_LINES: usize = 30;
 /// Changes of the goodput below this, in percent, are none.
 const SAME_PERCENT: f64 = 1.0;
 
-fn text(pairs: &[Pair<'_>], unmatched: &[String]) -> String {
+fn text(pairs: &[Pair], unmatched: &[String]) -> String {
     let mut text = counts(pairs);
     if pairs.len() <= MOST_IN_FULL {
         pairs.iter().for_each(|pair| text.push_str(&in_full(pair)));
     } else {
-        let mut sorted: Vec<&Pair<'_>> = pairs.iter().collect();
+        let mut sorted: Vec<&Pair> = pairs.iter().collect();
         sorted.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
         let shown = &sorted[..sorted.len().min(MOST_LINES)];
         shown.iter().for_each(|pair| text.push_str(&pair.rates()));
@@ -212,7 +236,7 @@ fn text(pairs: &[Pair<'_>], unmatched: &[String]) -> String {
 }
 
 /// Counts of flows that became faster and slower; empty for one flow.
-fn counts(pairs: &[Pair<'_>]) -> String {
+fn counts(pairs: &[Pair]) -> String {
     let count = |is: fn(f64) -> bool| pairs.iter().filter(|pair| is(pair.change())).count();
     match pairs.len() {
         0 => "Nothing to compare: no flow has the same name in both\n".to_owned(),
@@ -226,7 +250,7 @@ fn counts(pairs: &[Pair<'_>]) -> String {
     }
 }
 
-impl Pair<'_> {
+impl Pair {
     /// The change of the goodput, percent.
     fn change(&self) -> f64 {
         change(self.first.goodput_bps, self.second.goodput_bps)
@@ -234,9 +258,14 @@ impl Pair<'_> {
 
     /// The goodput of both, a line.
     fn rates(&self) -> String {
-        let [first, second] = [self.first, self.second].map(|flow| number::rate(flow.goodput_bps));
+        let [first, second] =
+            [&self.first, &self.second].map(|flow| number::rate(flow.goodput_bps));
+        let seeds = match self.seeds {
+            [1, 1] => String::new(),
+            [a, b] => format!("; medians of {a} and {b} seeds"),
+        };
         format!(
-            "{}: {first} -> {second} ({:+.1} %)\n",
+            "{}: {first} -> {second} ({:+.1} %{seeds})\n",
             self.name,
             self.change()
         )
@@ -244,8 +273,8 @@ impl Pair<'_> {
 }
 
 /// All that is compared of a flow.
-fn in_full(pair: &Pair<'_>) -> String {
-    let (first, second) = (pair.first, pair.second);
+fn in_full(pair: &Pair) -> String {
+    let (first, second) = (&pair.first, &pair.second);
     let mut text = pair.rates();
     let _ = writeln!(
         text,
@@ -276,7 +305,7 @@ fn in_full(pair: &Pair<'_>) -> String {
     text
 }
 
-fn value(pairs: &[Pair<'_>], unmatched: &[String]) -> Value {
+fn value(pairs: &[Pair], unmatched: &[String]) -> Value {
     let side = |flow: &FlowRecord| {
         json!({
             "goodput_bps": flow.goodput_bps,
@@ -291,8 +320,9 @@ fn value(pairs: &[Pair<'_>], unmatched: &[String]) -> Value {
     let compared = pairs.iter().map(|pair| {
         json!({
             "flow": pair.name,
-            "a": side(pair.first),
-            "b": side(pair.second),
+            "a": side(&pair.first),
+            "b": side(&pair.second),
+            "seeds": pair.seeds,
             "goodput_change_percent": change(pair.first.goodput_bps, pair.second.goodput_bps),
         })
     });

@@ -114,9 +114,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CMD")]
     server: Option<String>,
 
-    /// Setting of both namespaces, as in net.ipv4.tcp_ecn=1. They start with this machine's
-    /// tcp_rmem, tcp_wmem and default congestion control, otherwise with the kernel's defaults; the
-    /// most important ones are printed. May be repeated
+    /// Setting of both namespaces, as in net.ipv4.tcp_ecn=1. They start with tcp_rmem, tcp_wmem and
+    /// default congestion control of the namespace that runs the command, otherwise with the
+    /// kernel's defaults; the most important ones are printed. May be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     sysctl: Vec<String>,
 

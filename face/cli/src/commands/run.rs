@@ -14,6 +14,7 @@ use gigatcp_plan::record::{FurtherRecord, RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_plan::{Flow, Plan};
 use gigatcp_report::{Published, Report};
 use gigatcp_run::further::{self, Repetition};
+use gigatcp_run::randomness;
 use gigatcp_run::run::RunError;
 use gigatcp_run::store::{self, ResultDirectory, StoreError};
 use gigatcp_run::{Backend, Job, Progress};
@@ -54,7 +55,8 @@ required if user namespaces are allowed.
 
 Results are stored in DIR/<name>-<hash>/: run.json, the complete record, and report.html, a page \
 with tables and graphs that works offline. The hash covers plan, overrides, series, seed and \
-repeats: repeating a run replaces its directory, another run has another directory.
+repeats, and whether further seeds may be added: repeating a run replaces its directory, another \
+run has another directory.
 
 Ctrl-C ends the run and stores the results so far, marked partial, in <name>-<hash>-partial; a \
 second Ctrl-C stores nothing.",
@@ -196,7 +198,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         text.push_str(name);
         text.push_str(content);
     });
-    let mut hash = store::plan_hash(&text, overrides, &job.only, job.seed, job.repeat);
+    let seeds = seeds(arguments, &job);
+    let mut hash = store::plan_hash(&text, overrides, &job.only, job.seed, seeds);
     if job.backend == Backend::Live {
         hash.push_str("-live");
     }
@@ -395,6 +398,20 @@ fn unwritable(error: &StoreError) -> Failure {
 fn repeats_itself(arguments: &Arguments, job: &Job) -> bool {
     let is_chosen = arguments.seed.is_some() || arguments.repeat.or(job.plan.repeat).is_some();
     job.backend == Backend::VirtualTime && !arguments.capture && !is_chosen
+}
+
+/// Seeds in the name of the result directory: 0 for a run that may add further ones, which is another
+/// run than that of its first seed alone.
+fn seeds(arguments: &Arguments, job: &Job) -> u32 {
+    let is_run = |name: &String| job.only.is_empty() || job.only.contains(name);
+    let mut series = job.plan.series.iter();
+    let is_random =
+        series.any(|series| is_run(&series.name) && randomness::depends_on_seed(&series.scenario));
+    if is_random && repeats_itself(arguments, job) {
+        0
+    } else {
+        job.repeat
+    }
 }
 
 /// Runs the job with the requested number of threads.

@@ -331,6 +331,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                     _ => "nuttcp-port",
                 }
             )),
+            std::io::ErrorKind::PermissionDenied => failure.effect("no test can be served").hint(
+                "ports below net.ipv4.ip_unprivileged_port_start require root (with --user NAME, \
+                 privileges are given up afterwards) or the capability CAP_NET_BIND_SERVICE; 5201 \
+                 requires neither",
+            ),
             _ => failure,
         }
     })?;

@@ -135,20 +135,32 @@ fn summary(trace: &Trace) -> String {
         false => format!("no answer from the host; {hops} answered"),
     };
     if let Some(mtu) = trace.mtu {
-        let is_v4 = trace
-            .hops
-            .iter()
-            .flat_map(|hop| &hop.answers)
-            .all(|(from, _)| from.is_ipv4());
-        let headers = if is_v4 { 40 } else { 60 };
-        let _ = write!(
-            text,
-            ", path MTU {mtu} (MSS {})",
-            mtu.saturating_sub(headers)
-        );
+        let mut answers = trace.hops.iter().flat_map(|hop| &hop.answers);
+        let headers = if answers.all(|(from, _)| from.is_ipv4()) {
+            40
+        } else {
+            60
+        };
+        let most = if trace.is_mtu_confirmed {
+            ""
+        } else {
+            "at most "
+        };
+        let mss = mtu.saturating_sub(headers);
+        let _ = write!(text, ", path MTU {most}{mtu} (MSS {mss})");
     }
     if let Some(from) = trace.mtu_from {
         let _ = write!(text, ", reported by {from}");
+    }
+    if let Some(bytes) = trace.vanishes {
+        let _ = write!(
+            text,
+            "\n  Packets of {bytes} bytes vanish without an ICMP error (path MTU black hole). TCP \
+             stalls there\n  without net.ipv4.tcp_mtu_probing=1 at the sender, or an MSS clamped at \
+             the router"
+        );
+    } else if trace.mtu.is_some() && !trace.is_mtu_confirmed {
+        text.push_str("\n  No packet of that size was answered: a smaller path MTU is possible");
     }
     text
 }

@@ -26,6 +26,9 @@ const SCHEMA: &str = "gigatcp.whatif/2";
 /// Maximum number of changes that `--best` shows.
 const MAX_SHOWN: usize = 12;
 
+/// Minimum predicted gain of a change that `--best` recommends.
+const MIN_GAIN: f64 = 1.05;
+
 /// Exit status for evidence that has no data.
 const NO_DATA: u8 = 1;
 
@@ -119,6 +122,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         output::print_json(&document(&transfer, &predictions, &limits))?;
     } else if arguments.limits {
         output::print(&list(&transfer, &limits))?;
+    } else if arguments.set.is_empty() && arguments.best {
+        output::print(&ranking(&transfer, &predictions))?;
     } else {
         output::print(&text(&transfer, &predictions))?;
     }
@@ -224,6 +229,7 @@ fn cause(id: &str) -> &str {
 /// A prediction as a sentence.
 pub(super) fn stated(one: &Prediction) -> String {
     let [low, high] = one.interval_bps.map(rate);
+    let is_open = one.interval_bps[1].is_infinite();
     match one.certainty {
         Certainty::Number => format!("{} ({low} to {high})", rate(one.goodput_bps)),
         Certainty::Range => format!("about {} ({low} to {high})", rate(one.goodput_bps)),
@@ -231,6 +237,7 @@ pub(super) fn stated(one: &Prediction) -> String {
             format!("about {}, at least {low}", rate(one.goodput_bps))
         }
         Certainty::AtLeast => format!("at least {low}"),
+        Certainty::Unsure if is_open => format!("unsure, {low} or more"),
         Certainty::Unsure => format!("unsure, {low} to {high}"),
     }
 }
@@ -248,7 +255,28 @@ fn text(transfer: &Transfer, predictions: &[Prediction]) -> String {
     );
     text.push_str(&labeled("Limit", &format!("then {}", cause(first.limit))));
     text.push_str(&labeled("Interval", &first.reason));
-    for one in predictions.iter().skip(1).take(MAX_SHOWN) {
+    text.push_str(&lines(&predictions[1..]));
+    text.push_str(&labeled("Details", &transfer.ends));
+    text
+}
+
+/// The answer to `--best`: the change that brings most, if one surely brings something.
+fn ranking(transfer: &Transfer, predictions: &[Prediction]) -> String {
+    let helps = |first: &Prediction| first.gain_stated() >= MIN_GAIN;
+    let Some(first) = predictions.first().filter(|first| !helps(first)) else {
+        return text(transfer, predictions);
+    };
+    let original = human_rate(transfer.diagnosis.throughput);
+    let mut text = format!("Now {original}. No setting that was tried is sure to raise it.\n");
+    text.push_str(&labeled("Limit", cause(first.limit)));
+    text.push_str(&lines(predictions));
+    text.push_str(&labeled("Details", &transfer.ends));
+    text
+}
+
+/// A line for each prediction, with its gain.
+fn lines(predictions: &[Prediction]) -> String {
+    let line = |one: &Prediction| {
         let gain = match one.certainty {
             Certainty::Number => format!("x {:.2}", one.gain),
             Certainty::Range => format!("~ {:.2}", one.gain),
@@ -256,10 +284,9 @@ fn text(transfer: &Transfer, predictions: &[Prediction]) -> String {
             Certainty::Unsure => "?".into(),
         };
         let line = format!("{}: {}", one.changes.join(" and "), stated(one));
-        text.push_str(&labeled(&gain, &line));
-    }
-    text.push_str(&labeled("Details", &transfer.ends));
-    text
+        labeled(&gain, &line)
+    };
+    predictions.iter().take(MAX_SHOWN).map(line).collect()
 }
 
 /// The limits as lines, the lowest first.

@@ -212,6 +212,19 @@ fn a_run_that_saw_few_losses_is_repeated_with_further_seeds() {
         assert_eq!(further.random, ["loss at `bottleneck`"]);
         assert!(series.flows[0].loss_events < 20);
     }
+
+    // Its first seed alone is another run, and `diff` compares medians.
+    let alone = bench.record(&["--seed", &record.seed.to_string()]);
+    assert_eq!(alone.series[0].event_hash, record.series[0].event_hash);
+    assert_eq!(bench.results().len(), 2);
+    let stored = |hash: &str| bench.path().join(format!("runs/short-{hash}"));
+    let diff = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .arg("diff")
+        .args([&record.plan_hash, &alone.plan_hash].map(|hash| stored(hash)))
+        .output()
+        .unwrap();
+    let said = text(&diff.stdout);
+    assert!(said.contains("medians of 11 and 1 seeds"), "{said}");
 }
 
 #[test]

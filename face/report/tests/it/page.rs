@@ -317,13 +317,14 @@ fn the_page_of_a_test_begins_with_its_answer() {
         assert!(page.contains(line), "{line}");
     }
 
-    // Of several streams the sentence is of the largest.
+    // Of several streams it is of all, and each has its own below.
     let mut second = run.series[0].flows[0].clone();
-    second.name = "stream 3 to the server".to_owned();
+    second.name = "stream 2 to the server".to_owned();
     second.bytes += 1;
     run.series[0].flows.push(second);
     let page = Report::new(&run, None).html();
-    assert!(page.contains("bit/s; stream 3 to the server: limited by the receive window"));
+    assert!(page.contains("in 2 of 2") && !page.contains("bit/s; stream"));
+    assert!(page.contains("<li>stream 2 to the server: Limited by the receive window"));
 }
 
 #[test]

@@ -62,7 +62,12 @@ fn route_lines(to: IpAddr, trace: &Trace) -> Vec<String> {
         lines.push(line);
     }
     if let Some(mtu) = trace.mtu {
-        lines.push(format!("path MTU {mtu}"));
+        let most = if trace.is_mtu_confirmed {
+            ""
+        } else {
+            "at most "
+        };
+        lines.push(format!("path MTU {most}{mtu}"));
     }
     lines
 }
@@ -155,6 +160,8 @@ mod tests {
             hops: vec![answers(router, 3), trace::Hop::default(), answers(host, 2)],
             is_complete: true,
             mtu: Some(1500),
+            is_mtu_confirmed: true,
+            vanishes: None,
             mtu_from: None,
         };
         assert_eq!(

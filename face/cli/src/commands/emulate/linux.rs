@@ -361,9 +361,6 @@ pub(crate) fn failure(error: &EmulatorError) -> Failure {
     }
 }
 
-/// The setting whose values are congestion controls.
-const CONTROL: &str = "net.ipv4.tcp_congestion_control";
-
 /// Adds hints about a congestion control that this machine's kernel does not have.
 fn unavailable(failure: Failure, control: &str) -> Failure {
     let hints = congestion::unavailable(control);
@@ -375,8 +372,8 @@ fn setting_failure(error: &SetupError) -> Failure {
     let (name, value) = error.what.split_once(" = ").unwrap_or((&error.what, ""));
     let is_known = settings::read(name);
     match error.cause.kind() {
-        ErrorKind::NotFound if name == CONTROL => unavailable(failure, value),
-        ErrorKind::PermissionDenied if name == CONTROL => {
+        ErrorKind::NotFound if name == sysctl::CONTROL => unavailable(failure, value),
+        ErrorKind::PermissionDenied if name == sysctl::CONTROL => {
             let allowed = congestion::allowed();
             failure
                 .hint(format!(
@@ -395,7 +392,10 @@ fn setting_failure(error: &SetupError) -> Failure {
              `sysctl -w` before the run",
         ),
         _ => match is_known {
-            Ok(value) => failure.hint(format!("this machine has `{name}={value}`")),
+            Ok(value) => {
+                let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+                failure.hint(format!("this machine has `{name}={value}`"))
+            }
             Err(_) => failure,
         },
     }

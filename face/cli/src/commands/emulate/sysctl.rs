@@ -1,9 +1,22 @@
-//! Settings of `--sysctl`; suggests existing ones for one that does not exist.
+//! Settings of both ends: this machine's, then those of `--sysctl`; suggests existing ones for one
+//! that does not exist.
+//!
+//! A new namespace has buffer limits and default control of the *initial* namespace (Linux,
+//! `tcp_sk_init`). The caller, in a container for example, may have others, which are copied.
 
+use gigatcp_linux::settings;
+
+use crate::commands::congestion;
 use crate::failure::Failure;
 use crate::nearest::nearest;
 
-/// Names and values of settings that were typed as `KEY=VALUE`.
+/// Limits of TCP's buffers, copied from the caller's namespace.
+const BUFFERS: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
+
+/// The setting whose values are congestion controls.
+pub(super) const CONTROL: &str = "net.ipv4.tcp_congestion_control";
+
+/// Settings of both ends, in the order to apply: the caller's, then those typed as `KEY=VALUE`.
 pub(crate) fn read(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let setting = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
@@ -11,7 +24,16 @@ pub(crate) fn read(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
             .effect("nothing was run")
             .hint("as in `--sysctl net.ipv4.tcp_ecn=1`")),
     };
-    typed.iter().map(setting).collect()
+    callers().map(Ok).chain(typed.iter().map(setting)).collect()
+}
+
+/// Settings of the calling thread's namespace that a new one gets. A namespace may have an allowed
+/// control only.
+fn callers() -> impl Iterator<Item = (String, String)> {
+    let value = |name: &'static str| Some((name.to_owned(), settings::read(name).ok()?));
+    let allowed = congestion::allowed();
+    let control = value(CONTROL).filter(|(_, control)| allowed.contains(control));
+    BUFFERS.into_iter().filter_map(value).chain(control)
 }
 
 /// Hint for an unknown setting `name`. It suggests the known one with the same last part

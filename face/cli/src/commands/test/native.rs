@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, OneWayDelay, Outcome, PathCapacity, Protocol, Request, Role,
-    StackKind, StreamInterval, StreamOutcome, TestError, UdpCounts,
+    self, DatagramLoss, Explanation, Interval, OneWayDelay, Outcome, PathCapacity, Protocol,
+    Request, Role, StackKind, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
 use gigatcp_report::group::by_key;
@@ -77,6 +77,9 @@ pub(super) fn facts(
         .iter()
         .map(|path| ("Path", capacity_text(path)));
     let roles = sums::roles(&outcome.streams).into_iter();
+    let losses = roles
+        .clone()
+        .filter_map(|role| Some(("Loss", loss_fact(outcome, role)?)));
     let delays = roles.filter_map(|role| {
         let delay = outcome.one_way_delay(role)?;
         Some(("Delay", delay_facts(role, &delay)))
@@ -86,12 +89,44 @@ pub(super) fn facts(
         .iter()
         .map(|explanation| explanation.diagnosis.answer());
     let fixes: Vec<String> = answers.filter_map(|answer| answer.fix).collect();
-    path.chain(delays)
+    losses
+        .chain(path)
+        .chain(delays)
         .chain(latency::lines(outcome))
         .chain([("CPU", cpu(outcome))])
         .chain(hosts::lines(outcome, &fixes))
         .chain(near.map(|near| ("Ceiling", near)))
         .collect()
+}
+
+/// Why datagrams of a direction were lost, and what to do; `None` if next to none were.
+fn loss_fact(outcome: &Outcome, role: Role) -> Option<String> {
+    let loss = outcome.datagram_loss(role)?;
+    let arrived = number::rate(sums::rate_of(outcome, role));
+    let queue = outcome
+        .one_way_delay(role)
+        .map_or(0.0, |delay| 1e3 * (delay.median - delay.min));
+    Some(match loss {
+        DatagramLoss::FullPath => format!(
+            "the path was full: it carried {arrived} and no more, and its queue delayed datagrams by \
+             {queue:.1} ms (median). Send less (-b)"
+        ),
+        DatagramLoss::Policer => format!(
+            "a policer: {arrived} and no more arrived, and no queue delayed datagrams. Send less \
+             (-b)"
+        ),
+        DatagramLoss::Random => "random loss: the rate had no ceiling, and no queue delayed \
+                                 datagrams. Check error counters (ethtool -S) along the path"
+            .into(),
+        DatagramLoss::Receiver => {
+            "the receiving socket's buffer was full: a larger one (-w), or more \
+                                   CPU for the receiver"
+                .into()
+        }
+        DatagramLoss::Unsure => {
+            "unsure: a full path, a policer or random loss; delays and rates do not decide".into()
+        }
+    })
 }
 
 /// Whether a direction is unsure, and the server is a stock one, which keeps its counters.
@@ -296,16 +331,18 @@ fn received_datagrams(expected: u64, counts: &UdpCounts, place: &str) -> String 
     facts.push(match report.lost {
         0 => "none lost".into(),
         lost => format!(
-            "{lost} lost ({percent:.2} %: {path} {place}, {} at the receiver's full socket buffer)",
-            counts.socket_drops.min(lost)
+            "{} lost ({percent:.2} %: {} {place}, {} at the receiver's full socket buffer)",
+            number::grouped(lost),
+            number::grouped(path),
+            number::grouped(counts.socket_drops.min(lost))
         ),
     });
     if report.reordered > 0 {
-        let (count, extent) = (report.reordered, report.max_extent);
+        let (count, extent) = (number::grouped(report.reordered), report.max_extent);
         facts.push(format!("{count} reordered, extent up to {extent}"));
     }
     if report.duplicates > 0 {
-        facts.push(format!("{} duplicated", report.duplicates));
+        facts.push(number::grouped(report.duplicates) + " duplicated");
     }
     facts.push(format!(
         "jitter {:.3} ms",
@@ -467,6 +504,7 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
         "received": received_values(outcome),
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
         "one_way_delay": delay_values(outcome),
+        "datagram_loss": loss_values(outcome),
         "hosts": hosts::values(outcome),
         "path_capacity": outcome.capacity.as_ref().map(capacity_value),
         "ceiling": ceiling.map(|ceiling| ceiling.value()),
@@ -501,6 +539,15 @@ fn delay_values(outcome: &Outcome) -> Vec<Value> {
         let mut value = delay_value(&outcome.one_way_delay(role)?);
         value["role"] = role.name().into();
         Some(value)
+    };
+    let roles = sums::roles(&outcome.streams).into_iter();
+    roles.filter_map(value).collect()
+}
+
+fn loss_values(outcome: &Outcome) -> Vec<Value> {
+    let value = |role: Role| {
+        let loss = outcome.datagram_loss(role)?;
+        Some(json!({"role": role.name(), "cause": loss.id()}))
     };
     let roles = sums::roles(&outcome.streams).into_iter();
     roles.filter_map(value).collect()

@@ -39,7 +39,7 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
         name: "test".to_owned(),
         title: title.clone(),
         partial: outcome.cut_short.is_some(),
-        duration_ns: nanos(outcome.measured),
+        duration_ns: nanos(duration(outcome)),
         flows: flows.collect(),
         datagrams: datagrams.collect(),
         hosts: hosts::records(outcome),
@@ -98,13 +98,25 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// `stream 1`, and its direction.
-fn name(stream: &StreamOutcome) -> String {
+/// Time of a test. That of datagrams, which have none of their own, is their receiver's.
+fn duration(outcome: &Outcome) -> Duration {
+    let roles = sums::roles(&outcome.streams).into_iter();
+    let longest = roles.map(|role| sums::receiving_time(outcome, role)).max();
+    match outcome.parameters.transport {
+        Transport::Udp => longest.unwrap_or(outcome.measured),
+        _ => outcome.measured,
+    }
+}
+
+/// `stream 1`, by its order in its direction (iperf3's numbers lack a 2), and the direction.
+fn name(outcome: &Outcome, stream: &StreamOutcome) -> String {
     let direction = match stream.role {
         Role::Sender => "to the server",
         Role::Receiver => "from the server",
     };
-    format!("stream {} {direction}", stream.id)
+    let mut own = sums::streams(outcome, stream.role);
+    let place = own.position(|other| other.id == stream.id).unwrap_or(0);
+    format!("stream {} {direction}", place + 1)
 }
 
 fn flow(
@@ -140,7 +152,7 @@ fn flow(
     let count = |of: fn(&Reading) -> Option<u64>| last.and_then(of).unwrap_or(0);
     let diagnosis = explanation.map(|explanation| &explanation.diagnosis);
     let mut flow = FlowRecord {
-        name: name(stream),
+        name: name(outcome, stream),
         group: (outcome.streams.len() > 1).then(|| "streams".to_owned()),
         congestion_control: stream.options.congestion.clone().unwrap_or_default(),
         ended_ns: nanos(outcome.measured),
@@ -238,7 +250,7 @@ fn datagrams(outcome: &Outcome, index: usize, stream: &StreamOutcome) -> Datagra
         .into_iter()
         .filter(|(_, count)| *count > 0);
     DatagramsRecord {
-        name: name(stream),
+        name: name(outcome, stream),
         application: "datagrams".to_owned(),
         sent,
         received: counts.report.received,
