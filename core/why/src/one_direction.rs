@@ -13,7 +13,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::sender_view::AnalyzedPacket;
-use progress::{Progress, Stamped};
+use progress::{Progress, Stamped, Turns};
 pub(crate) use verdict::diagnosis;
 
 /// What ended a gap in the progress of data.
@@ -56,7 +56,7 @@ pub(crate) struct OneDirection {
     side: Side,
     first: Instant,
     last: Instant,
-    /// RTT, from a SYN to the next packet of the same host.
+    /// RTT, from a SYN to the next packet of the same host: at most, if a client waits to send.
     trip: Option<Duration>,
     /// Data of this host.
     sent: Progress,
@@ -66,16 +66,21 @@ pub(crate) struct OneDirection {
     last_data: Option<Instant>,
     /// When the peer's data arrived, since the last own.
     heard: Option<Instant>,
-    /// Segments sent more than once, and of these those after a silence.
+    /// Segments sent more than once.
     repeated: u64,
-    /// Minimum of TSval less TSecr, ms.
-    turn: Option<i32>,
+    /// From the peer's clock to its own, ms.
+    turns: Turns,
+    /// The peer's clock, as it is echoed.
+    echoes: Progress,
+    /// Longest time that new data was later than its ACK.
+    longest_late: Duration,
     /// Segments with CWR.
     reduced: u64,
     /// Data of the peer, by the ACKs of this host.
     acked: Progress,
     acked_waits: Waits,
     acked_to: Option<u64>,
+    acked_at: Option<Instant>,
     acks: u64,
     duplicates: u64,
     /// Holes, each counted when it is first reported.
@@ -96,9 +101,6 @@ pub(crate) struct OneDirection {
 /// Minimum time for a silence to be classified by its end.
 const SILENCE: Duration = Duration::from_millis(200);
 
-/// Ticks of 1 ms by which data may follow the ACK that released it.
-const SOON: i32 = 3;
-
 impl OneDirection {
     pub(crate) fn new(side: Side, at: Instant) -> Self {
         Self {
@@ -112,11 +114,14 @@ impl OneDirection {
             last_data: None,
             heard: None,
             repeated: 0,
-            turn: None,
+            turns: Turns::default(),
+            echoes: Progress::default(),
+            longest_late: Duration::ZERO,
             reduced: 0,
             acked: Progress::default(),
             acked_waits: Waits::default(),
             acked_to: None,
+            acked_at: None,
             acks: 0,
             duplicates: 0,
             holes: 0,
@@ -133,13 +138,15 @@ impl OneDirection {
     /// Follows a packet; `syn` is the time of the connection's SYN.
     pub(crate) fn handle_packet(&mut self, shown: &AnalyzedPacket<'_>, syn: Option<Instant>) {
         let packet = shown.packet;
-        if packet.flags.contains(Flags::RST) {
+        self.last = packet.at;
+        let kinds = shown.verdict.kinds;
+        let is_odd = [Kind::CapturedTwice, Kind::KeepAlive, Kind::ZeroWindowProbe];
+        if packet.flags.contains(Flags::RST) || is_odd.iter().any(|kind| kinds.contains(*kind)) {
             return;
         }
         if self.trip.is_none() {
             self.trip = syn.map(|syn| packet.at.saturating_since(syn));
         }
-        self.last = packet.at;
         self.on_ack(shown);
         if packet.payload_len > 0 {
             self.on_data(shown);
@@ -159,6 +166,11 @@ impl OneDirection {
         self.next = next;
         self.reduced += u64::from(kinds.contains(Kind::CongestionWindowReduced));
         self.has_asked = true;
+        if new == 0 && packet.payload_len <= 1 {
+            // A keep-alive, which repeats the last byte.
+            self.last_data = Some(at);
+            return;
+        }
         if new == 0 {
             self.repeated += 1;
             self.disproved += u64::from(kinds.contains(Kind::OutOfOrder));
@@ -167,7 +179,8 @@ impl OneDirection {
             }
         } else {
             let stamp = packet.timestamps.map(|stamps| stamps.val);
-            self.sent.advance(Stamped { at, stamp }, new);
+            self.sent
+                .advance(Stamped { at, stamp }, new, self.silence());
             self.wait_for_data(shown, gap);
         }
         self.last_data = Some(at);
@@ -177,24 +190,19 @@ impl OneDirection {
     /// Divides the time before new data by what ended it.
     fn wait_for_data(&mut self, shown: &AnalyzedPacket<'_>, gap: Duration) {
         let at = shown.packet.at;
-        let stamps = shown.packet.timestamps;
-        let turn = stamps.map(|stamps| stamps.val.wrapping_sub(stamps.ecr) as i32);
-        let least = match (self.turn, turn) {
-            (Some(least), Some(turn)) => Some(least.min(turn)),
-            (least, turn) => least.or(turn),
-        };
-        self.turn = least;
         if let Some(heard) = self.heard {
             let own = at.saturating_since(heard).min(gap);
             self.sent_waits.add(Wait::Own, own);
             self.sent_waits.add(Wait::Peer, gap - own);
             return;
         }
-        let late = turn
-            .zip(least)
-            .map_or(0, |(turn, least)| turn.saturating_sub(least));
-        let late = if late > SOON { late } else { 0 };
-        let late = Duration::from_millis(late.unsigned_abs().into()).min(gap);
+        let late = shown.packet.timestamps.map_or(Duration::ZERO, |stamps| {
+            let stamp = Some(stamps.ecr);
+            self.echoes.advance(Stamped { at, stamp }, 0, SILENCE);
+            let turn = stamps.val.wrapping_sub(stamps.ecr) as i32;
+            self.turns.late(at, turn).min(gap)
+        });
+        self.longest_late = self.longest_late.max(late);
         self.sent_waits.add(Wait::Application, late);
         self.sent_waits.add(Wait::Ack, gap - late);
     }
@@ -207,20 +215,25 @@ impl OneDirection {
         };
         let before = *self.acked_to.get_or_insert(acked_to);
         let kinds = shown.verdict.kinds;
+        let has_sack = packet.has_sack_or_ce && !kinds.contains(Kind::CongestionExperienced);
+        let is_soon = self.acked_at.is_some_and(|at| packet.at <= at + SILENCE);
+        self.acked_at = Some(packet.at);
         self.window = self.window.max(packet.wnd);
         self.acks += 1;
         self.marked += u64::from(kinds.contains(Kind::EcnEcho));
         self.disproved += u64::from(kinds.contains(Kind::DuplicateReport));
-        if acked_to <= before {
-            let is_bare = packet.payload_len == 0;
-            let is_duplicate = is_bare && (packet.has_sack_or_ce || packet.wnd == self.window);
-            self.duplicates += u64::from(is_duplicate);
-            self.holes += u64::from(packet.has_sack_or_ce && !self.has_hole);
-            self.has_hole |= packet.has_sack_or_ce;
-        } else {
+        if acked_to > before {
             self.acked_to = Some(acked_to);
             self.heard = Some(packet.at);
             self.advance(shown, acked_to - before);
+            self.holes += u64::from(has_sack);
+            self.has_hole = has_sack;
+        } else {
+            // Answers to keep-alives come seldom.
+            let is_bare = packet.payload_len == 0 && is_soon;
+            self.duplicates += u64::from(is_bare && packet.wnd == self.window);
+            self.holes += u64::from(has_sack && !self.has_hole);
+            self.has_hole |= has_sack;
         }
         match (packet.wnd, self.zero_since) {
             (0, None) => self.zero_since = Some(packet.at),
@@ -248,16 +261,28 @@ impl OneDirection {
         };
         self.acked_waits.add(wait, gap);
         let stamp = packet.timestamps.map(|stamps| stamps.ecr);
-        self.acked.advance(Stamped { at, stamp }, bytes);
-        self.has_hole = packet.has_sack_or_ce;
-        self.holes += u64::from(packet.has_sack_or_ce);
+        self.acked
+            .advance(Stamped { at, stamp }, bytes, self.silence());
         self.has_asked = false;
     }
 
-    /// Bytes of data that the packets of this host show, and whether they are the peer's.
-    pub(crate) fn bytes(&self) -> (u64, bool) {
-        let (sent, acked) = (self.sent.bytes(), self.acked.bytes());
-        (sent.max(acked), acked > sent)
+    /// Minimum gap that a window of data in each RTT does not leave.
+    fn silence(&self) -> Duration {
+        SILENCE.max(self.trip.unwrap_or_default() * 3 / 2)
+    }
+
+    /// Time with a closed window, to the last packet.
+    pub(crate) fn closed(&self) -> Duration {
+        let open = self
+            .zero_since
+            .map(|since| self.last.saturating_since(since));
+        self.zero + open.unwrap_or_default()
+    }
+
+    /// Whether both hosts sent a stream at a time, so that neither waits for its turn.
+    fn is_in_both_directions(&self) -> bool {
+        let [sent, acked] = [self.sent.bytes(), self.acked.bytes()];
+        sent.min(acked) >= 100_000 && sent.min(acked) * 4 >= sent.max(acked)
     }
 }
 
@@ -311,7 +336,6 @@ mod tests {
 
     #[test]
     fn acks_that_fill_the_advertised_window_show_it() {
-        // 4000 of a scale of 7 are 512 kB.
         let all = windows(20, 10, |_, all| {
             let ack = all.packets.last_mut().expect("an ACK");
             ack.wnd = 20_000 >> 7;

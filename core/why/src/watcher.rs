@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use gigatcp_flows::{
-    self as flows, Endpoint, FlowTable, Packet, Scaling, Side, Verdict, WindowScales,
+    self as flows, Connection, Endpoint, FlowTable, Packet, Scaling, Side, Verdict, WindowScales,
 };
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
@@ -309,8 +309,9 @@ impl Watcher {
     /// data was seen.
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
-        if let Some(one) = &self.slot(index)?.one_direction {
-            return one_direction::diagnosis(one, self.table.connection(index)?);
+        let (connection, followed) = (self.table.connection(index)?, self.slot(index)?);
+        if connection.is_one_sided() {
+            return followed.of_one_direction(connection);
         }
         self.measured(index, self.sender(index)?, None, Diagnosis::of)
     }
@@ -435,8 +436,9 @@ impl Watcher {
         let sender = self.sender(index)?;
         let connection = self.table.connection(index)?;
         let followed = self.slots.get_mut(index)?.followed_mut()?;
-        if let Some(one) = followed.one_direction.take() {
-            let diagnosis = one_direction::diagnosis(&one, connection)?;
+        if connection.is_one_sided() {
+            let diagnosis = followed.of_one_direction(connection)?;
+            followed.one_direction = None;
             return Some(DiagnosisSummary::of_diagnosis(&diagnosis));
         }
         let [client, server] = core::mem::take(&mut followed.sender_views);
@@ -469,6 +471,17 @@ impl Watcher {
 }
 
 impl Followed {
+    /// Diagnosis of a connection of which one host's packets were captured. Data of a SYN or a reset is
+    /// data as well.
+    fn of_one_direction(&self, connection: &Connection) -> Option<Diagnosis> {
+        let sides = Side::BOTH.into_iter();
+        let side = sides.max_by_key(|side| connection.direction(*side).packets())?;
+        let none = OneDirection::new(side, self.first?);
+        let one = self.one_direction.as_deref().unwrap_or(&none);
+        let errors = [side, side.other()].map(|side| self.icmp_errors(side));
+        one_direction::diagnosis(one, connection, errors.concat())
+    }
+
     fn icmp_errors(&self, side: Side) -> &[IcmpErrors] {
         let lists = self.icmp_errors.as_ref();
         lists.map_or(&[], |lists| lists[side as usize].as_slice())
@@ -502,7 +515,8 @@ impl Followed {
             self.last_syn = Some(packet.at);
         } else if shown.connection.is_one_sided() {
             self.follow_one_direction(shown);
-        } else if self.one_direction.is_some() {
+        }
+        if self.one_direction.is_some() && !shown.connection.is_one_sided() {
             self.one_direction = None;
         }
         if packet.payload_len > 0 && self.sender_views[from as usize].is_none() {

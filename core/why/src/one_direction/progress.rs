@@ -29,13 +29,90 @@ const RATES: usize = 128;
 /// A clock of timestamps ticks once a millisecond on nearly all hosts.
 const TICK_US: i64 = 1_000;
 
+/// First and last stamp of a clock.
+#[derive(Clone, Copy, Default, Debug)]
+struct Clock {
+    first: Option<Stamped>,
+    last: Option<Stamped>,
+}
+
+impl Clock {
+    /// Adds a stamp, and returns the first.
+    fn add(&mut self, stamped: Stamped) -> Stamped {
+        self.last = Some(stamped);
+        *self.first.get_or_insert(stamped)
+    }
+
+    fn passed(&self) -> Duration {
+        let both = self.first.zip(self.last);
+        both.map_or(Duration::ZERO, |(first, last)| {
+            last.at.saturating_since(first.at)
+        })
+    }
+
+    /// Ticks, and the milliseconds in which they passed. `None` for less than 20 ticks.
+    fn ticks(&self) -> Option<(f64, f64)> {
+        let stamp = |stamped: Option<Stamped>| stamped?.stamp;
+        let ticks = stamp(self.last)?.wrapping_sub(stamp(self.first)?);
+        let is_known = (20..1 << 31).contains(&ticks);
+        is_known.then(|| (f64::from(ticks), self.passed().as_secs_f64() * 1e3))
+    }
+
+    /// Whether it ticks once a millisecond, as far as queues on the way leave that open.
+    fn ticks_about_once_a_millisecond(&self) -> bool {
+        let ticks = self.ticks();
+        ticks.is_some_and(|(ticks, passed)| (0.7..1.6).contains(&(passed / ticks)))
+    }
+}
+
+/// The time from the peer's clock to the own, ms, and when it was least.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Turns(Option<(i32, Instant)>);
+
+impl Turns {
+    /// Time by which data is later than the ACK that released it, if it is more than 10 ms, and than two
+    /// clocks drift apart in twenty of these.
+    pub fn late(&mut self, at: Instant, turn: i32) -> Duration {
+        const SOON: i64 = 10;
+        const DRIFT: u64 = 2_000;
+        let (least, when) = self.0.filter(|least| least.0 <= turn).unwrap_or((turn, at));
+        self.0 = Some((least, when));
+        let drift = at.saturating_since(when).as_nanos() / 1_000_000 / DRIFT;
+        let late = i64::from(turn) - i64::from(least);
+        let is_late = late > SOON + drift as i64;
+        Duration::from_millis(if is_late { late.unsigned_abs() } else { 0 })
+    }
+}
+
+/// Whether lateness rises or falls all the time: then a clock is not as fast as taken for. A queue ends.
+fn drifts(late: &[i64]) -> bool {
+    let quarter = late.len() / 4;
+    if quarter == 0 {
+        return false;
+    }
+    let medians: Vec<i64> = late
+        .chunks_exact(quarter)
+        .take(4)
+        .map(|part| {
+            let mut part = part.to_vec();
+            part.sort_unstable();
+            part[part.len() / 2]
+        })
+        .collect();
+    let steps: Vec<i64> = medians.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let [least, most] =
+        [steps.iter().min(), steps.iter().max()].map(|step| step.copied().unwrap_or(0));
+    least * 2 > most && least > 0 || most * 2 < least && most < 0
+}
+
 /// Progress of a stream of data.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Progress {
     bytes: u64,
     count: u64,
-    first: Option<Stamped>,
-    last: Option<Stamped>,
+    clock: Clock,
+    /// Time in silences: longer gaps than the caller names.
+    silent: Duration,
     width: Duration,
     slots: Vec<Slot>,
     /// Seconds that passed at each rate, from one advance to the next, and bytes.
@@ -52,23 +129,27 @@ impl Progress {
     }
 
     pub fn last(&self) -> Option<Instant> {
-        self.last.map(|last| last.at)
+        self.clock.last.map(|last| last.at)
+    }
+
+    /// Time from its first byte to its last without silences.
+    pub fn busy(&self) -> Duration {
+        self.elapsed().saturating_sub(self.silent)
     }
 
     /// Time from its first byte to its last.
     pub fn elapsed(&self) -> Duration {
-        let Some((first, last)) = self.first.zip(self.last) else {
-            return Duration::ZERO;
-        };
-        last.at.saturating_since(first.at)
+        self.clock.passed()
     }
 
-    pub fn advance(&mut self, to: Stamped, bytes: u64) {
-        let first = *self.first.get_or_insert(to);
+    pub fn advance(&mut self, to: Stamped, bytes: u64, silence: Duration) {
         let gap = to.at.saturating_since(self.last().unwrap_or(to.at));
+        let first = self.clock.add(to);
         self.bytes += bytes;
         self.count += 1;
-        self.last = Some(to);
+        if gap >= silence {
+            self.silent += gap;
+        }
         if !gap.is_zero() {
             if self.rates.is_empty() {
                 self.rates = alloc::vec![[0.0; 2]; RATES];
@@ -151,28 +232,25 @@ impl Progress {
         ratio(near.count() as f64, bytes.len() as f64)
     }
 
-    /// Whether the sender's clock ticks as expected, so that lateness means something.
-    fn is_clock_known(&self) -> bool {
-        const MIN_TICKS: u32 = 20;
-        let Some((first, last)) = self.first.zip(self.last) else {
-            return false;
-        };
-        let Some((from, to)) = first.stamp.zip(last.stamp) else {
-            return false;
-        };
-        let ticks = to.wrapping_sub(from);
-        let passed = last.at.saturating_since(first.at).as_secs_f64() * 1e3;
-        (MIN_TICKS..1 << 31).contains(&ticks) && (0.7..1.6).contains(&(passed / f64::from(ticks)))
+    /// Minimum lateness of each slot, us.
+    fn late(&self) -> Vec<i64> {
+        self.slots.iter().filter_map(|slot| slot.late).collect()
+    }
+
+    /// Whether the stamps are of a clock of milliseconds.
+    pub fn is_timed(&self) -> bool {
+        self.clock.ticks_about_once_a_millisecond() && !drifts(&self.late())
     }
 
     /// Median wait on the way here above the minimum, over the slots with data: a standing queue.
     /// `None` unless timestamps show it. Two clocks may drift apart by 100 us a second.
     pub fn queue(&self) -> Option<Duration> {
-        let late = || self.slots.iter().filter_map(|slot| slot.late);
-        let least = late().min().filter(|_| self.is_clock_known())?;
-        let mut all: Vec<i64> = late().map(|late| late - least).collect();
+        let mut all = self.late();
+        if !self.is_timed() {
+            return None;
+        }
         all.sort_unstable();
-        let median = *all.get(all.len() / 2)?;
+        let median = all.get(all.len() / 2)? - all.first()?;
         let drift = (self.elapsed().as_secs_f64() * 100.0) as i64;
         let sure = (median - drift - 2 * TICK_US).max(0);
         Some(Duration::from_micros(sure.unsigned_abs()))

@@ -13,9 +13,11 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::{OneDirection, Progress, Wait, Waits};
 use crate::CapturePoint;
 use crate::account::Span;
+use crate::capture_context::shown_bytes;
 use crate::causes::{CAUSES, counted, find, place};
 use crate::cost::Cost;
 use crate::facts::MIN_DATA_PACKETS;
+use crate::icmp_errors::IcmpErrors;
 use crate::limits::Quantities;
 use crate::measures::{Capacity, ratio};
 use crate::outcome::Outcome;
@@ -66,8 +68,14 @@ impl Found {
 }
 
 impl Seen<'_> {
+    /// Bytes of data of the host that was captured, and of its peer.
+    fn bytes(&self) -> [u64; 2] {
+        [self.one.side, self.one.side.other()].map(|side| shown_bytes(self.connection, side))
+    }
+
     fn is_of_acks(&self) -> bool {
-        self.one.bytes().1
+        let [own, peers] = self.bytes();
+        peers > own
     }
 
     fn progress(&self) -> &Progress {
@@ -93,6 +101,12 @@ impl Seen<'_> {
         self.progress().queue() >= Some(least)
     }
 
+    /// Whether data came nearly all the time.
+    fn is_busy(&self) -> bool {
+        let progress = self.progress();
+        progress.busy() * 10 >= progress.elapsed() * 9
+    }
+
     fn is_even(&self) -> bool {
         /// Fraction of the time at one rate.
         const EVEN: f64 = 0.6;
@@ -108,13 +122,15 @@ impl Seen<'_> {
             >= STEADY
     }
 
-    /// Nothing limited what came within a second, without losses, before a longer silence.
+    /// Nothing limited what came within a second, without losses, before a longer silence. ACKs alone do
+    /// not tell that from an outage.
     fn outcome(&self) -> Outcome {
         const SECOND: Duration = Duration::from_secs(1);
         let (took, is_of_acks) = (self.progress().elapsed(), self.is_of_acks());
         let end = self.progress().last().unwrap_or(self.one.last);
         let idle = self.one.last.saturating_since(end);
-        if idle >= SECOND.max(took) && took < SECOND && self.losses_seen() == 0 {
+        let is_brief = idle >= SECOND.max(took) && took < SECOND && self.losses_seen() == 0;
+        if is_brief && !is_of_acks && took > Duration::ZERO {
             Outcome::Idle { took, idle }
         } else {
             Outcome::OneDirection { is_of_acks }
@@ -138,7 +154,7 @@ impl Seen<'_> {
         let elapsed = self.progress().elapsed();
         let of = |wait| self.waits().of(wait);
         let is_most = |time: Duration| time * 2 >= elapsed;
-        let closed = self.one.zero.max(of(Wait::Reader)).min(elapsed);
+        let closed = self.one.closed();
         if self.is_of_acks() && closed * 10 >= elapsed {
             let finding = format!("The window was closed for {}.", human_duration(closed));
             return Some(if is_most(closed) {
@@ -147,7 +163,7 @@ impl Seen<'_> {
                 Found::open(["slow-reader", "receive-window-limited"], elapsed, finding)
             });
         }
-        let (recovery, app) = (of(Wait::Recovery), of(Wait::Application));
+        let recovery = of(Wait::Recovery);
         if is_most(recovery) {
             let finding = format!(
                 "{} passed in silences that retransmissions ended.",
@@ -155,15 +171,20 @@ impl Seen<'_> {
             );
             return Some(Found::open(["outage", "rto-backoff"], recovery, finding));
         }
-        if is_most(of(Wait::Peer) + of(Wait::Own)) {
+        if is_most(of(Wait::Peer) + of(Wait::Own)) && !self.one.is_in_both_directions() {
             return Some(self.turns());
         }
-        is_most(app).then(|| {
+        let is_timed = self.one.echoes.is_timed() && self.progress().is_timed();
+        let late = of(Wait::Application);
+        (is_timed && is_most(late)).then(|| {
             let finding = format!(
                 "Data was sent later than the latest ACK allowed, by {} in all.",
-                human_duration(app)
+                human_duration(late)
             );
-            Found::sure("application-limited", app, finding)
+            // ACKs that wait on their way make it late as well.
+            let is_one = self.one.longest_late * 2 >= late;
+            let other = if is_one { "outage" } else { "ack-path" };
+            Found::open(["application-limited", other], late, finding)
         })
     }
 
@@ -192,11 +213,12 @@ impl Seen<'_> {
             Side::Client => "client-think-time",
             Side::Server => "server-think-time",
         };
-        if is_peer {
-            Found::open([cause, "request-response-rtt"], time, finding)
+        let other = if is_peer {
+            "request-response-rtt"
         } else {
-            Found::sure(cause, time, finding)
-        }
+            "application-limited"
+        };
+        Found::open([cause, other], time, finding)
     }
 
     fn marks(&self) -> Option<Found> {
@@ -238,13 +260,13 @@ impl Seen<'_> {
             "retransmission"
         };
         let lost_of = format!("{} in {}", counted(lost, what), counted(count, "segment"));
-        let time = self.progress().elapsed();
+        let (time, busy) = (self.progress().elapsed(), self.progress().busy());
         let is_constant = self.is_even() || self.is_steady();
         let late = self.one.disproved;
         Some(match (self.is_queued(), is_constant) {
-            (true, true) if !self.is_of_acks() => {
+            (true, true) if !self.is_of_acks() && self.is_busy() => {
                 let finding = format!("{lost_of}, behind a standing queue at a constant rate.");
-                Found::sure("path-saturated", time, finding)
+                Found::sure("path-saturated", busy, finding)
             }
             (true, _) => {
                 let finding = format!("{lost_of}, behind a standing queue.");
@@ -303,10 +325,10 @@ impl Seen<'_> {
         match (self.is_queued(), self.is_even()) {
             (true, true) => {
                 let finding = format!("{evenly}, and {waited}.");
-                if self.is_of_acks() {
+                if self.is_of_acks() || !self.is_busy() {
                     Found::open(["path-saturated", "cross-traffic"], time, finding)
                 } else {
-                    Found::sure("path-saturated", time, finding)
+                    Found::sure("path-saturated", progress.busy(), finding)
                 }
             }
             (true, false) => Found::open(
@@ -334,9 +356,14 @@ impl Seen<'_> {
 }
 
 /// Diagnosis of a connection of which one direction was captured. `None` if it carried no data.
-pub(crate) fn diagnosis(one: &OneDirection, connection: &Connection) -> Option<Diagnosis> {
+pub(crate) fn diagnosis(
+    one: &OneDirection,
+    connection: &Connection,
+    icmp_errors: Vec<IcmpErrors>,
+) -> Option<Diagnosis> {
     let seen = Seen { one, connection };
-    let (bytes, is_of_acks) = one.bytes();
+    let bytes = seen.bytes().into_iter().max()?;
+    let is_of_acks = seen.is_of_acks();
     if bytes == 0 {
         return None;
     }
@@ -388,7 +415,7 @@ pub(crate) fn diagnosis(one: &OneDirection, connection: &Connection) -> Option<D
             .collect(),
         cut: None,
         chain: Vec::new(),
-        icmp_errors: Vec::new(),
+        icmp_errors,
         is_restarted: false,
         shared: None,
         joined: None,

@@ -517,7 +517,8 @@ fn connections_without_data_are_told_by_their_handshake() {
     assert!(sentence(kinds[3].1[0]).contains("0.0.0.2:80 reset it"));
     let acked = connections.largest_first()[0];
     let diagnosis = connections.diagnose(acked).unwrap();
-    assert_eq!(diagnosis.delivered.as_u64(), 5000);
+    // A SYN and a FIN may be two of them.
+    assert_eq!(diagnosis.delivered.as_u64(), 4998);
     assert!(diagnosis.is_unsure());
 }
 
