@@ -5,8 +5,8 @@
 
 use gigatcp_units::Bytes;
 
-/// Maximum size of a super-packet.
-const SUPER_PACKET: u64 = 65_536;
+/// Maximum size of a super-packet, bytes.
+pub const SUPER_PACKET: u64 = 65_536;
 
 /// Mean number of bytes that a send buffer of `buffer` bytes holds in flight: of both bounds.
 pub fn send_window(buffer: u64) -> Bytes {

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::OnceLock;
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Side};
 use gigatcp_why::{
@@ -16,6 +17,8 @@ use crate::programs::{self, Programs};
 pub struct Connections {
     watchers: Vec<Watcher>,
     places: Vec<Place>,
+    /// What they say of each other; made when it is needed, until another packet comes.
+    programs: OnceLock<Programs>,
 }
 
 /// Watcher of a connection and its index there.
@@ -41,11 +44,16 @@ impl Connections {
         });
         let mut places: Vec<_> = places.collect();
         places.sort_unstable();
-        Self { watchers, places }
+        Self {
+            watchers,
+            places,
+            programs: OnceLock::new(),
+        }
     }
 
     /// Analyzes a packet, whose number is above that of the one before.
     pub(crate) fn handle_packet(&mut self, number: u64, packet: &gigatcp_flows::Observed) {
+        self.programs.take();
         let watcher = &mut self.watchers[0];
         let verdict = watcher.handle_packet(number, packet);
         if verdict.connection == self.places.len() {
@@ -122,19 +130,18 @@ impl Connections {
     /// Each call computes it again, since a capture may have more connections than fit in memory as
     /// diagnoses.
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
-        self.diagnose_among(index, &self.programs())
-    }
-
-    /// Diagnoses of all connections, `None` as by [`Self::diagnose`].
-    pub fn diagnose_all(&self) -> impl Iterator<Item = (usize, Option<Diagnosis>)> {
-        let programs = self.programs();
-        (0..self.len()).map(move |index| (index, self.diagnose_among(index, &programs)))
-    }
-
-    fn diagnose_among(&self, index: usize, programs: &Programs) -> Option<Diagnosis> {
         let mut diagnosis = self.diagnose_alone(index)?;
-        programs.explain(self.connection(index)?, &mut diagnosis);
+        self.explain(index, &mut diagnosis);
         Some(diagnosis)
+    }
+
+    /// Adds to the diagnosis of a connection what others of the capture say of it.
+    pub(crate) fn explain(&self, index: usize, diagnosis: &mut Diagnosis) {
+        if let Some(connection) = self.connection(index) {
+            let all = || self.iter().map(|(connection, _)| connection);
+            let programs = self.programs.get_or_init(|| Programs::of(all()));
+            programs.explain(connection, diagnosis);
+        }
     }
 
     /// Diagnosis from the packets of the connection alone.
@@ -147,10 +154,6 @@ impl Connections {
     pub fn controls(&self) -> HashSet<usize> {
         let all = (0..self.len()).filter_map(|index| Some((index, self.connection(index)?)));
         programs::controls(all)
-    }
-
-    pub(crate) fn programs(&self) -> Programs {
-        Programs::of(self.iter().map(|(connection, _)| connection))
     }
 
     /// Side that sent more data.

@@ -1,7 +1,5 @@
 //! Diagnoses of many connections, with memory for some of them.
 
-use std::cell::OnceCell;
-
 use gigatcp_flows::Side;
 use gigatcp_why::{Diagnosis, Watcher};
 
@@ -9,7 +7,6 @@ use crate::capture::{Capture, seed};
 use crate::connections::Connections;
 use crate::error::Error;
 use crate::options::Options;
-use crate::programs::Programs;
 use crate::shares::{self, Share};
 use crate::tracker::{EndsSet, Tracker, ordered};
 use crate::walk::{CapturedRecord, Walk};
@@ -28,7 +25,6 @@ pub struct Diagnoses<'a> {
     next: usize,
     /// Connections of the latest other pass.
     again: Option<Connections>,
-    programs: OnceCell<Programs>,
 }
 
 impl<'a> Diagnoses<'a> {
@@ -43,18 +39,14 @@ impl<'a> Diagnoses<'a> {
             indices,
             next: 0,
             again: None,
-            programs: OnceCell::new(),
         }
     }
 
     /// Diagnosis of a connection, as of a part of its program; `None` if it carried no data.
     fn diagnose(&mut self, index: usize) -> Result<Option<Diagnosis>, Error> {
         let mut diagnosed = self.diagnose_alone(index)?;
-        let connections = self.capture.connections();
-        if let (Some(diagnosis), Some(connection)) = (&mut diagnosed, connections.connection(index))
-        {
-            let programs = self.programs.get_or_init(|| connections.programs());
-            programs.explain(connection, diagnosis);
+        if let Some(diagnosis) = &mut diagnosed {
+            self.capture.connections().explain(index, diagnosis);
         }
         Ok(diagnosed)
     }

@@ -138,6 +138,8 @@ pub fn diagnose_pairs(
         if let Some(joined) = &mut diagnosis.joined {
             joined.push_str(&translations(captures, *indices, near));
         }
+        let connections = captures[shown].connections();
+        connections.explain(indices[shown], &mut diagnosis);
         Some(PairedDiagnosis {
             indices: *indices,
             near: shown,

@@ -6,13 +6,13 @@ use std::net::IpAddr;
 
 use gigatcp_flows::{Connection, Endpoint, Side};
 use gigatcp_units::{Duration, Instant, Rate};
-use gigatcp_why::{Diagnosis, Shared};
+use gigatcp_why::{Diagnosis, Shared, shown_bytes};
 
 /// What connections of the same hosts say of each other.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    /// By client and service, the time of the last packet of those that a FIN ended.
-    ends: HashMap<(IpAddr, Endpoint), Instant>,
+    /// By client and service, the first and the last packet of those that a FIN ended latest.
+    ended: HashMap<(IpAddr, Endpoint), Vec<[Instant; 2]>>,
     /// By sender and receiver, what the largest carried.
     carried: HashMap<(IpAddr, IpAddr), Vec<Carried>>,
 }
@@ -25,13 +25,13 @@ struct Carried {
     until: Instant,
 }
 
-/// Maximum number of connections between two hosts that are compared.
-const MAX_CARRIED: usize = 64;
+/// Maximum number of connections of two hosts that are compared.
+const MAX_COMPARED: usize = 1024;
 
 impl Carried {
     fn of(connection: &Connection, side: Side) -> Self {
         Self {
-            bytes: connection.direction(side).unique_bytes(),
+            bytes: shown_bytes(connection, side),
             from: connection.first_at(),
             until: connection.last_at(),
         }
@@ -58,7 +58,7 @@ fn way(connection: &Connection, side: Side) -> (IpAddr, IpAddr) {
 
 impl Programs {
     pub(crate) fn of<'a>(connections: impl Iterator<Item = &'a Connection>) -> Self {
-        let mut ends: HashMap<_, Instant> = HashMap::new();
+        let mut ended: HashMap<_, Vec<[Instant; 2]>> = HashMap::new();
         let mut carried: HashMap<_, Vec<Carried>> = HashMap::new();
         // The capture may end before the second FIN.
         let is_closed = |connection: &&Connection| {
@@ -67,20 +67,17 @@ impl Programs {
         };
         for connection in connections {
             if is_closed(&connection) {
-                let last = connection.last_at();
-                let end = ends.entry(key(connection)).or_insert(last);
-                *end = last.max(*end);
+                let of_program = ended.entry(key(connection)).or_default();
+                of_program.push([connection.first_at(), connection.last_at()]);
+                keep_most(of_program, |[_, last]| *last);
             }
             for side in Side::BOTH {
                 let of_pair = carried.entry(way(connection, side)).or_default();
                 of_pair.push(Carried::of(connection, side));
-                if of_pair.len() >= 2 * MAX_CARRIED {
-                    of_pair.sort_by_key(|carried| Reverse(carried.bytes));
-                    of_pair.truncate(MAX_CARRIED);
-                }
+                keep_most(of_pair, |carried| carried.bytes);
             }
         }
-        Self { ends, carried }
+        Self { ended, carried }
     }
 
     /// Adds to a diagnosis what others of the capture say of it.
@@ -111,25 +108,31 @@ impl Programs {
     }
 
     /// Takes the reset of a transfer for its regular end if another connection of the same program
-    /// went on after it and closed in order: iperf3 ends each test so.
+    /// was there and went on after it, and closed in order: iperf3 ends each test so.
     fn explain_reset(&self, connection: &Connection, diagnosis: &mut Diagnosis) {
         let Some(cut) = diagnosis.cut.filter(|cut| cut.silence.is_none()) else {
             return;
         };
         let reset_at = diagnosis.start + cut.after;
-        let went_on = self
-            .ends
-            .get(&key(connection))
-            .is_some_and(|end| *end >= reset_at);
-        if went_on {
+        let goes_on = |[first, last]: &[Instant; 2]| *first < reset_at && *last >= reset_at;
+        let ended = self.ended.get(&key(connection));
+        if ended.is_some_and(|ended| ended.iter().any(goes_on)) {
             diagnosis.cut = None;
         }
     }
 }
 
+/// Keeps those with most of a key, where there are twice too many.
+fn keep_most<T, K: Ord>(list: &mut Vec<T>, most: impl Fn(&T) -> K) {
+    if list.len() >= 2 * MAX_COMPARED {
+        list.sort_by_key(|item| Reverse(most(item)));
+        list.truncate(MAX_COMPARED);
+    }
+}
+
 /// Connections that control others of their program, as those of iperf3 and of this project's tester do:
 /// others began within two seconds and ended before it, and both sides sent little, less than a twentieth of
-/// what the others carried, or at less than 200 kbit/s.
+/// what the others carried, or less than 100 kB at less than 200 kbit/s.
 pub(crate) fn controls<'a>(
     connections: impl Iterator<Item = (usize, &'a Connection)>,
 ) -> HashSet<usize> {
@@ -167,9 +170,12 @@ fn bytes(connection: &Connection) -> [u64; 2] {
 
 /// Whether both sides sent data, and little of it for what the others carried.
 fn is_talk(control: &Connection, carried: u64) -> bool {
+    /// What a tester's ends tell each other, and its rate.
+    const MAX_BYTES: u64 = 100_000;
     const MAX_RATE: f64 = 200_000.0 / 8.0;
     let both = bytes(control);
     let sum = both[0].saturating_add(both[1]);
     let is_slow = sum as f64 <= MAX_RATE * control.elapsed().as_secs_f64();
-    both.iter().all(|bytes| *bytes > 0) && (is_slow || sum.saturating_mul(20) <= carried)
+    let is_little = is_slow && sum <= MAX_BYTES || sum.saturating_mul(20) <= carried;
+    both.iter().all(|bytes| *bytes > 0) && is_little
 }

@@ -154,14 +154,13 @@ impl Tap for WatchTap {
 
 /// Writes the diagnosis of each connection into the record of its flow.
 pub fn diagnose(connections: &Connections, flows: &mut [FlowRecord]) {
-    for (index, diagnosis) in connections.diagnose_all() {
-        let Some(connection) = connections.connection(index) else {
-            continue;
-        };
+    for (index, (connection, _)) in connections.iter().enumerate() {
         let port = connection.endpoint(Side::Client).port;
         let number = usize::from(port.wrapping_sub(FIRST_PORT));
         if let Some(flow) = flows.get_mut(number) {
-            flow.why = diagnosis.map(|diagnosis| record(&diagnosis));
+            flow.why = connections
+                .diagnose(index)
+                .map(|diagnosis| record(&diagnosis));
         }
     }
 }

@@ -628,6 +628,7 @@ fn reset_is_a_regular_end_where_a_connection_of_the_same_program_closes_after_it
     };
     assert!(with(20), "it ended before the reset");
     assert!(!with(35));
+    assert!(with(41), "it began after the reset");
 }
 
 #[test]

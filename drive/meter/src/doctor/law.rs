@@ -16,7 +16,7 @@
 
 use gigatcp_theory::cubic::Cubic;
 use gigatcp_theory::mathis::{self, MathisConstant};
-pub use gigatcp_theory::send_buffer::{send_burst, send_window};
+pub use gigatcp_theory::send_buffer::{SUPER_PACKET, send_burst, send_window};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::doctor::facts::HostFacts;
@@ -53,8 +53,6 @@ const LINK_HEADER: u64 = 14;
 pub const INITIAL_WINDOW: u64 = 10;
 /// Maximum window without window scaling.
 pub const UNSCALED_WINDOW: u64 = 65_535;
-/// Maximum size of a super-packet.
-pub const SUPER_PACKET: u64 = 65_536;
 
 /// Fraction of a link's bits that is payload of segments of `mss` bytes.
 pub fn payload_share(mss: Bytes) -> f64 {
