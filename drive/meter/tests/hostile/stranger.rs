@@ -1,8 +1,9 @@
 //! A client of iperf3's protocol that sends what it likes.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use gigatcp_meter::tester::{Admission, ServerConfig};
 use gigatcp_protocol::iperf3::{COOKIE_LENGTH, State};
@@ -24,6 +25,26 @@ pub fn server(admission: Admission) -> Running {
     })
 }
 
+/// Connects from an address. The kernel adds the route of a new IPv6 address after a while.
+fn connected(from: IpAddr, at: SocketAddr) -> Socket {
+    let until = Instant::now() + SOON;
+    loop {
+        let socket = Socket::new(Domain::for_address(at), Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+        match socket.connect(&at.into()) {
+            Err(error)
+                if error.kind() == ErrorKind::NetworkUnreachable && Instant::now() < until =>
+            {
+                thread::sleep(Duration::from_millis(10));
+            }
+            done => {
+                done.unwrap();
+                return socket;
+            }
+        }
+    }
+}
+
 /// A control connection.
 pub struct Stranger {
     pub control: TcpStream,
@@ -43,9 +64,7 @@ impl Stranger {
     }
 
     fn silent_at(from: IpAddr, at: SocketAddr) -> Self {
-        let socket = Socket::new(Domain::for_address(at), Type::STREAM, None).unwrap();
-        socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
-        socket.connect(&at.into()).unwrap();
+        let socket = connected(from, at);
         let control = TcpStream::from(socket);
         control.set_read_timeout(Some(SOON)).unwrap();
         let cookie = [0; COOKIE_LENGTH];

@@ -267,7 +267,7 @@ fn ranking(transfer: &Transfer, predictions: &[Prediction]) -> String {
         return text(transfer, predictions);
     };
     let original = human_rate(transfer.diagnosis.throughput);
-    let mut text = format!("Now {original}. No setting that was tried is sure to raise it.\n");
+    let mut text = format!("Now {original}. None of the settings tried certainly raises it.\n");
     text.push_str(&labeled("Limit", cause(first.limit)));
     text.push_str(&lines(predictions));
     text.push_str(&labeled("Details", &transfer.ends));

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::paths::{ComparedPath, quoted};
 use crate::commands::emulate::jobs::{self, Jobs, Serving};
 use crate::commands::emulate::linux::failure;
+use crate::commands::emulate::sysctl;
 use crate::commands::privilege;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -130,8 +131,7 @@ fn alone(path: &ComparedPath, config: &EmulatorConfig, contender: Contender<'_>)
     let server = contender
         .server
         .map(|server| format!("--server {} ", quoted(server)));
-    let settings = config.settings.iter();
-    let settings: String = settings
+    let settings: String = sysctl::typed(&config.settings)
         .map(|(name, value)| format!("--sysctl {} ", quoted(&format!("{name}={value}"))))
         .collect();
     format!(

@@ -27,6 +27,13 @@ pub(crate) fn read(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
     callers().map(Ok).chain(typed.iter().map(setting)).collect()
 }
 
+/// Those of `settings` that a new namespace does not get by itself.
+pub(crate) fn typed(settings: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
+    let callers: Vec<_> = callers().collect();
+    let is_typed = move |setting: &&(String, String)| !callers.contains(setting);
+    settings.iter().filter(is_typed)
+}
+
 /// Settings of the calling thread's namespace that a new one gets. A namespace may have an allowed
 /// control only.
 fn callers() -> impl Iterator<Item = (String, String)> {
