@@ -278,8 +278,10 @@ impl Diagnosis {
         };
         let verdicts = self.verdicts.iter().filter(is_note).map(in_words);
         let errors = self.icmp_errors.iter().map(IcmpErrors::in_words);
-        let shared = self.shared.filter(|_| first.is_some_and(is_of_path));
-        let shared = shared.map(|shared| self.shared_in_words(shared));
+        let shared = self
+            .shared
+            .filter(|_| first.is_some_and(is_of_path))
+            .map(|shared| self.shared_in_words(shared));
         shared.into_iter().chain(verdicts).chain(errors).collect()
     }
 }

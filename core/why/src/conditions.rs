@@ -211,13 +211,13 @@ conditions! {
     DROPS_MEET_NONE "drops-meet-no-queue" "near the sender 4 of 5 loss events (8 at least) met no queue that could hold three segments, and the delivery rate between them varies by less than a quarter"
         Connection |facts| {
             let is_steady = facts.m.pattern.rate_variation.map(|variation| variation <= 0.25);
-            let is_queue = facts.m.meter.is_some_and(|meter| meter.is_queue_of_link());
+            let is_queue = facts.m.drops_fill_queue();
             meets_none(facts.m).map(|meets_none| meets_none && is_steady == Some(true) && !is_queue)
         };
     DROPS_AT_ONE_FLIGHT "drops-at-one-flight" "of at least 8 loss events after the first quarter 4 of 5 met the same amount in flight within a tenth, and a third of the rounds with that much in flight met one: a limit is there"
         Connection |facts| Some(drops_at_one_flight(facts.m));
     DROPS_FILL_QUEUE "drops-fill-queue" "every loss met the same number of bytes in a queue that drains at the rate of the link, and packets were late by the time that these take"
-        Connection |facts| Some(facts.m.meter.is_some_and(|meter| meter.is_queue_of_link()));
+        Connection |facts| Some(facts.m.drops_fill_queue());
     DROPS_BELOW_PASSED "drops-below-passed" "of at least 2 loss events after the first 2 of 3 met less than half of the flight that had passed without a loss, and no queue: where more fits, nothing is full"
         Connection |facts| Some(drops_below_passed(facts.m));
     DROPS_BETWEEN "drops-between" "more than a third of the loss events met a queue that was neither empty nor the longest"

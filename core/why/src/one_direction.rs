@@ -81,7 +81,6 @@ pub(crate) struct OneDirection {
     acked_waits: Waits,
     acked_to: Option<u64>,
     acked_at: Option<Instant>,
-    acks: u64,
     duplicates: u64,
     /// Holes, each counted when it is first reported.
     holes: u64,
@@ -122,7 +121,6 @@ impl OneDirection {
             acked_waits: Waits::default(),
             acked_to: None,
             acked_at: None,
-            acks: 0,
             duplicates: 0,
             holes: 0,
             has_hole: false,
@@ -219,7 +217,6 @@ impl OneDirection {
         let is_soon = self.acked_at.is_some_and(|at| packet.at <= at + SILENCE);
         self.acked_at = Some(packet.at);
         self.window = self.window.max(packet.wnd);
-        self.acks += 1;
         self.marked += u64::from(kinds.contains(Kind::EcnEcho));
         self.disproved += u64::from(kinds.contains(Kind::DuplicateReport));
         if acked_to > before {

@@ -18,8 +18,7 @@ use crate::round::{Round, State};
 /// Index of the cause of each recovery episode; `None` if facts do not decide.
 pub(crate) fn all(m: &Measures<'_>) -> Vec<Option<usize>> {
     let list = &m.sender_view.episodes.list;
-    let is_queue = m.meter.is_some_and(|meter| meter.is_queue_of_link());
-    let of_all = if is_queue {
+    let of_all = if m.drops_fill_queue() {
         place("queue-overflow")
     } else {
         is_metered(m).then(|| place("policer")).flatten()

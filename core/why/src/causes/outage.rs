@@ -66,9 +66,9 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         count => format!(" with {}", counted(count, "timeout")),
     };
     let (long, silent) = match lasted(m) {
-        Some([least, most]) => (
-            format!("{} to {} long", time(least), time(most)),
-            format!("{} to {}", time(least), time(most)),
+        Some([min, max]) => (
+            format!("{} to {} long", time(min), time(max)),
+            format!("{} to {}", time(min), time(max)),
         ),
         None => (time(waited), String::from("a while")),
     };
@@ -95,8 +95,8 @@ fn lasted(m: &Measures<'_>) -> Option<[Duration; 2]> {
         .next()
         .filter(|run| run.len() >= 2 && runs.next().is_none())?;
     let (first, last) = (run.first()?, run.last()?);
-    let most = last.at.saturating_since(first.at) + first.waited;
-    Some([most.saturating_sub(last.waited), most])
+    let max = last.at.saturating_since(first.at) + first.waited;
+    Some([max.saturating_sub(last.waited), max])
 }
 
 /// Whether most of what was retransmitted had arrived, its ACKs came after all, or the data after the

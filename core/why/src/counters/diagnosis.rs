@@ -281,8 +281,8 @@ impl CounterAccount {
         let throughput = rate(m.delivered as f64 / m.time.max(1e-9));
         let capacity = self.capacity(&m, &sum);
         let next = self.next_limit(&m, &sum);
-        let target = next.map_or(f64::MAX, |next| next.rate.as_bps() as f64 / 8.0);
-        let target = target.min(capacity.bytes_per_second);
+        let allowed = next.map_or(f64::MAX, |next| next.rate.as_bps() as f64 / 8.0);
+        let target = allowed.min(capacity.bytes_per_second);
         let mut verdicts: Vec<Verdict> = (0..COUNTER_CAUSES.len())
             .filter(|entry| !sum.entries[*entry].time.is_zero())
             .filter_map(|entry| {
@@ -555,9 +555,10 @@ impl CounterAccount {
                 is_lower_bound: false,
             })
         });
-        let limits = [window, self.next_send_buffer(m, sum), path];
-        let limits = limits.into_iter().flatten();
-        limits.min_by_key(|next| next.rate)
+        [window, self.next_send_buffer(m, sum), path]
+            .into_iter()
+            .flatten()
+            .min_by_key(|next| next.rate)
     }
 
     /// Largest send buffer that the host grants over the minimum RTT, if something else limits.

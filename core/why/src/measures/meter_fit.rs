@@ -22,10 +22,17 @@ pub(crate) struct MeterFit {
     pub delay: f64,
 }
 
+impl Measures<'_> {
+    /// Whether the losses are those of a queue before the link: see [`MeterFit::is_queue_of_link`].
+    pub fn drops_fill_queue(&self) -> bool {
+        self.meter.is_some_and(|meter| meter.is_queue_of_link())
+    }
+}
+
 impl MeterFit {
     /// Whether it is a queue before the link: it drains at the link's rate, every loss met it full, and
     /// what it holds takes the time by which packets were late.
-    pub fn is_queue_of_link(&self) -> bool {
+    fn is_queue_of_link(&self) -> bool {
         let is_full = self.over <= 0.05 && self.spread <= 0.1;
         self.rate >= 0.9 && is_full && (0.7..1.4).contains(&self.delay)
     }

@@ -94,15 +94,15 @@ fn drifts(late: &[i64]) -> bool {
         .chunks_exact(quarter)
         .take(4)
         .map(|part| {
-            let mut part = part.to_vec();
-            part.sort_unstable();
-            part[part.len() / 2]
+            let mut sorted = part.to_vec();
+            sorted.sort_unstable();
+            sorted[quarter / 2]
         })
         .collect();
     let steps: Vec<i64> = medians.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let [least, most] =
+    let [min, max] =
         [steps.iter().min(), steps.iter().max()].map(|step| step.copied().unwrap_or(0));
-    least * 2 > most && least > 0 || most * 2 < least && most < 0
+    min * 2 > max && min > 0 || max * 2 < min && max < 0
 }
 
 /// Progress of a stream of data.

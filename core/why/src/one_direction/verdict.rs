@@ -36,6 +36,10 @@ const OPEN: f64 = 0.4;
 struct Seen<'a> {
     one: &'a OneDirection,
     connection: &'a Connection,
+    /// Whether these are ACKs, and the data was sent by the other host.
+    is_of_acks: bool,
+    progress: &'a Progress,
+    waits: &'a Waits,
 }
 
 /// The first cause, and the one that it is not told from.
@@ -69,30 +73,19 @@ impl Found {
     }
 }
 
-impl Seen<'_> {
-    /// Bytes of data of the host that was captured, and of its peer.
-    fn bytes(&self) -> [u64; 2] {
-        [self.one.side, self.one.side.other()].map(|side| shown_bytes(self.connection, side))
-    }
-
-    fn is_of_acks(&self) -> bool {
-        let [own, peers] = self.bytes();
-        peers > own
-    }
-
-    fn progress(&self) -> &Progress {
-        if self.is_of_acks() {
-            &self.one.acked
+impl<'a> Seen<'a> {
+    fn of(one: &'a OneDirection, connection: &'a Connection, is_of_acks: bool) -> Self {
+        let (progress, waits) = if is_of_acks {
+            (&one.acked, &one.acked_waits)
         } else {
-            &self.one.sent
-        }
-    }
-
-    fn waits(&self) -> &Waits {
-        if self.is_of_acks() {
-            &self.one.acked_waits
-        } else {
-            &self.one.sent_waits
+            (&one.sent, &one.sent_waits)
+        };
+        Self {
+            one,
+            connection,
+            is_of_acks,
+            progress,
+            waits,
         }
     }
 
@@ -100,36 +93,34 @@ impl Seen<'_> {
     fn is_queued(&self) -> bool {
         let trip = self.one.trip.unwrap_or_default();
         let least = (trip / 4).max(Duration::from_millis(5));
-        self.progress().queue() >= Some(least)
+        self.progress.queue() >= Some(least)
     }
 
     /// Whether data came nearly all the time.
     fn is_busy(&self) -> bool {
-        let progress = self.progress();
+        let progress = self.progress;
         progress.busy() * 10 >= progress.elapsed() * 9
     }
 
     fn is_even(&self) -> bool {
         /// Fraction of the time at one rate.
         const EVEN: f64 = 0.6;
-        self.progress().evenness() >= EVEN
+        self.progress.evenness() >= EVEN
     }
 
     /// Whether the rate stayed the same, over RTTs.
     fn is_steady(&self) -> bool {
         /// Fraction of the intervals.
         const STEADY: f64 = 0.7;
-        self.progress()
-            .steadiness(self.one.trip.unwrap_or_default())
-            >= STEADY
+        self.progress.steadiness(self.one.trip.unwrap_or_default()) >= STEADY
     }
 
     /// Nothing limited what came within a second, without losses, before a longer silence. ACKs alone do
     /// not tell that from an outage.
     fn outcome(&self) -> Outcome {
         const SECOND: Duration = Duration::from_secs(1);
-        let (took, is_of_acks) = (self.progress().elapsed(), self.is_of_acks());
-        let end = self.progress().last().unwrap_or(self.one.last);
+        let (took, is_of_acks) = (self.progress.elapsed(), self.is_of_acks);
+        let end = self.progress.last().unwrap_or(self.one.last);
         let idle = self.one.last.saturating_since(end);
         let is_brief = idle >= SECOND.max(took) && took < SECOND && self.losses_seen() == 0;
         if is_brief && !is_of_acks && took > Duration::ZERO {
@@ -140,7 +131,7 @@ impl Seen<'_> {
     }
 
     fn found(&self) -> Option<Found> {
-        let progress = self.progress();
+        let progress = self.progress;
         if progress.count() < MIN_DATA_PACKETS || progress.elapsed().is_zero() {
             return None;
         }
@@ -153,11 +144,11 @@ impl Seen<'_> {
 
     /// Time in which no data came.
     fn pauses(&self) -> Option<Found> {
-        let elapsed = self.progress().elapsed();
-        let of = |wait| self.waits().of(wait);
+        let elapsed = self.progress.elapsed();
+        let of = |wait| self.waits.of(wait);
         let is_most = |time: Duration| time * 2 >= elapsed;
         let closed = self.one.closed();
-        if self.is_of_acks() && closed * 10 >= elapsed {
+        if self.is_of_acks && closed * 10 >= elapsed {
             let finding = format!("The window was closed for {}.", human_duration(closed));
             return Some(if is_most(closed) {
                 Found::sure("slow-reader", closed, finding)
@@ -176,7 +167,7 @@ impl Seen<'_> {
         if is_most(of(Wait::Peer) + of(Wait::Own)) && !self.one.is_in_both_directions() {
             return Some(self.turns());
         }
-        let is_timed = self.one.echoes.is_timed() && self.progress().is_timed();
+        let is_timed = self.one.echoes.is_timed() && self.progress.is_timed();
         let late = of(Wait::Application);
         (is_timed && is_most(late)).then(|| {
             let finding = format!(
@@ -192,7 +183,7 @@ impl Seen<'_> {
 
     /// Two hosts that take turns.
     fn turns(&self) -> Found {
-        let of = |wait| self.waits().of(wait);
+        let of = |wait| self.waits.of(wait);
         let (peer, own) = (of(Wait::Peer), of(Wait::Own));
         let is_peer = peer >= own;
         let time = if is_peer { peer } else { own };
@@ -209,7 +200,7 @@ impl Seen<'_> {
         let finding = format!(
             "{} of {} were {whose} turns.",
             human_duration(time),
-            human_duration(self.progress().elapsed())
+            human_duration(self.progress.elapsed())
         );
         let cause = match thinks {
             Side::Client => "client-think-time",
@@ -225,24 +216,24 @@ impl Seen<'_> {
 
     fn marks(&self) -> Option<Found> {
         let one = self.one;
-        let marks = if self.is_of_acks() {
+        let marks = if self.is_of_acks {
             one.marked
         } else {
             one.reduced
         };
         let is_marked = marks >= 3 && self.losses_seen() == 0;
         is_marked.then(|| {
-            let what = if self.is_of_acks() { "ACK" } else { "segment" };
+            let what = if self.is_of_acks { "ACK" } else { "segment" };
             let finding = format!("{} reported congestion marks.", counted(marks, what));
             let causes = ["ecn-marks", "path-saturated"];
-            Found::open(causes, self.progress().elapsed(), finding)
+            Found::open(causes, self.progress.elapsed(), finding)
         })
     }
 
     /// Losses that retransmissions or SACK report; without SACK, duplicate ACKs.
     fn losses_seen(&self) -> u64 {
         let one = self.one;
-        match (self.is_of_acks(), one.holes) {
+        match (self.is_of_acks, one.holes) {
             (true, 0) => one.duplicates / 3,
             (true, holes) => holes,
             (false, _) => one.repeated,
@@ -252,21 +243,21 @@ impl Seen<'_> {
     /// Losses, told apart by the queue before them.
     fn losses(&self) -> Option<Found> {
         let lost = self.losses_seen();
-        let count = self.progress().count();
+        let count = self.progress.count();
         if lost < 3 || lost * 2_000 < count {
             return None;
         }
-        let what = if self.is_of_acks() {
+        let what = if self.is_of_acks {
             "hole"
         } else {
             "retransmission"
         };
         let lost_of = format!("{} in {}", counted(lost, what), counted(count, "segment"));
-        let (time, busy) = (self.progress().elapsed(), self.progress().busy());
+        let (time, busy) = (self.progress.elapsed(), self.progress.busy());
         let is_constant = self.is_even() || self.is_steady();
         let late = self.one.disproved;
         Some(match (self.is_queued(), is_constant) {
-            (true, true) if !self.is_of_acks() && self.is_busy() => {
+            (true, true) if !self.is_of_acks && self.is_busy() => {
                 let finding = format!("{lost_of}, behind a standing queue at a constant rate.");
                 Found::sure("path-saturated", busy, finding)
             }
@@ -294,7 +285,7 @@ impl Seen<'_> {
     fn window(&self) -> Option<Found> {
         /// Windows below this were not kept small by missing scaling.
         const HALF: u64 = 32_768;
-        let (one, progress) = (self.one, self.progress());
+        let (one, progress) = (self.one, self.progress);
         let scale = self.connection.direction(one.side).options()?.window_scale;
         let window = u64::from(one.window) << scale.unwrap_or(0);
         let trip = one.trip? + progress.queue().unwrap_or_default();
@@ -306,7 +297,7 @@ impl Seen<'_> {
         } else {
             "receive-window-limited"
         };
-        (self.is_of_acks() && is_full).then(|| {
+        (self.is_of_acks && is_full).then(|| {
             let finding = format!(
                 "{} in an RTT of {} fill the window of {}.",
                 human_bytes(Bytes::new(flight as u64)),
@@ -319,7 +310,7 @@ impl Seen<'_> {
 
     /// Data that came without losses and without pauses.
     fn steady(&self) -> Found {
-        let progress = self.progress();
+        let progress = self.progress;
         let (time, share) = (progress.elapsed(), percent(progress.evenness()));
         let queue = progress.queue().map(human_duration).unwrap_or_default();
         let evenly = format!("data came at one rate for {share} of the time");
@@ -327,7 +318,7 @@ impl Seen<'_> {
         match (self.is_queued(), self.is_even()) {
             (true, true) => {
                 let finding = format!("{evenly}, and {waited}.");
-                if self.is_of_acks() || !self.is_busy() {
+                if self.is_of_acks || !self.is_busy() {
                     Found::open(["path-saturated", "cross-traffic"], time, finding)
                 } else {
                     Found::sure("path-saturated", progress.busy(), finding)
@@ -363,12 +354,12 @@ pub(crate) fn diagnosis(
     connection: &Connection,
     icmp_errors: Vec<IcmpErrors>,
 ) -> Option<Diagnosis> {
-    let seen = Seen { one, connection };
-    let bytes = seen.bytes().into_iter().max()?;
-    let is_of_acks = seen.is_of_acks();
+    let [own, peers] = [one.side, one.side.other()].map(|side| shown_bytes(connection, side));
+    let (bytes, is_of_acks) = (own.max(peers), peers > own);
     if bytes == 0 {
         return None;
     }
+    let seen = Seen::of(one, connection, is_of_acks);
     let duration = one.last.saturating_since(one.first);
     let is_most = |found: &Found| found.time * 2 >= duration;
     let found = seen.found().filter(is_most);
