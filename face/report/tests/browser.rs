@@ -311,6 +311,19 @@ fn the_answer_heads_the_page_and_panels_without_anything_to_show_are_absent() {
 }
 
 #[test]
+fn data_whose_acks_are_not_in_the_file_has_no_graph_of_what_is_in_flight() {
+    let Some(browser) = browser() else { return };
+    let mut told = eventful();
+    told.packets.retain(|packet| packet.src_port == 40_000);
+    let graph = told.watched().swap_remove(0).graph;
+    browser.open(&saved("no-acks.html", &graph, Vec::new()), "light");
+    let rows = browser.script(
+        "return picture.data.rows.map(({ title, lines }) => [title, ...lines.map(({ label }) => label)])",
+    );
+    assert_eq!(rows, serde_json::json!([["rate", "sent"]]));
+}
+
+#[test]
 fn intervals_too_narrow_to_be_seen_are_drawn_as_one_until_the_view_is_near() {
     let Some(browser) = browser() else { return };
     let graph = eventful().watched().swap_remove(0).graph;

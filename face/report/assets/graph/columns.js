@@ -70,14 +70,13 @@ function treeData(tree, { x0, x1 }, pixels) {
   const { causes, spans, packets } = tree.meta;
   const all = causes.reduce((sum, { spent }) => sum + spent, 0) || 1;
   const some = (column) => tree.levels[0][column].some((value) => value > 0);
-  const rows = [];
+  const { isAnswered } = tree, rows = [];
   if (tree.end > tree.begin && some("next1")) {
-    rows.push({ title: "rate", units: BITS, lines: [
-      { label: "sent", colour: colours.sent, dash: [4, 3], form: "step", ...sent }, { label: "acknowledged", colour: colours.ack, form: "step", ...acked },
-    ] });
+    const known = isAnswered ? [{ label: "acknowledged", colour: colours.ack, form: "step", ...acked }] : [];
+    rows.push({ title: "rate", units: BITS, lines: [{ label: "sent", colour: colours.sent, dash: [4, 3], form: "step", ...sent }, ...known] });
   }
   if (some("rttHigh")) rows.push({ title: "RTT", units: SECONDS, free: true, lines: [{ label: "from data to its ACK at the capture point", colour: colours.sack, form: "bars", ...rtt }] });
-  if (some("owinHigh")) {
+  if (isAnswered && some("owinHigh")) {
     const offered = packets.knows_windows ? [{ label: "receive window", colour: colours.edge, dash: [7, 4], form: "step", above: true, ...window }] : [];
     rows.push({ title: "in flight", units: BYTES, lines: [...offered, { label: "bytes in flight", colour: colours.sent, form: "step", ...flight }] });
   }

@@ -46,11 +46,11 @@ class SequencePanel {
   // Fits the height to the data sent and acknowledged in the visible time, and to the window edge
   // unless it is far above.
   fit() {
-    const { x0, x1 } = this.view;
+    const { view: { x0, x1 }, tree: { isAnswered } } = this;
     let low = Infinity, high = -Infinity, edge = -Infinity;
     const node = (c, i) => {
       if (c.t1[i] < x0 || c.t0[i] > x1) return;
-      low = Math.min(low, c.newLow[i], c.repLow[i], c.una0[i]);
+      low = Math.min(low, c.newLow[i], c.repLow[i], isAnswered ? c.una0[i] : Infinity);
       high = Math.max(high, c.newHigh[i], c.repHigh[i], c.una1[i], c.sackHigh[i]);
       edge = Math.max(edge, c.edgeHigh[i]);
     };
@@ -157,7 +157,7 @@ class SequencePanel {
     edge.end(tree.end);
     this.slopes(slopes);
     edge.stroke(colours.edge, [7, 4]);
-    una.stroke(colours.ack);
+    if (tree.isAnswered) una.stroke(colours.ack);
     g.fillStyle = colours.ack;
     for (const [px, py] of ticks) g.fillRect(px - 0.5, py, 1, 5);
     sacks.fill(colours.sack);
@@ -360,7 +360,7 @@ class SequencePanel {
     } else {
       lines.push(`data ${digits(p.at[i], 0)} to ${digits(p.end[i], 0)} (${digits(p.end[i] - p.at[i], 0)} bytes)`);
     }
-    lines.push(`in flight after it ${withUnit(p.next[i] - p.una[i], BYTES)}`);
+    if (this.tree.isAnswered) lines.push(`in flight after it ${withUnit(p.next[i] - p.una[i], BYTES)}`);
     return lines;
   }
 

@@ -30,6 +30,8 @@ class Tree {
     this.unpackedPoints = 0;
     this.chunks = [];
     this.levels = [this.readBlocks(head)];
+    // A capture of one host's packets has no ACKs of its data, and each ACK has a window.
+    this.isAnswered = this.levels[0].edge1.some((edge) => edge > 0);
     while (this.levels.at(-1).size > 1) this.levels.push(this.above(this.levels.at(-1)));
     const top = this.levels.at(-1);
     this.begin = top.size ? top.t0[0] : 0;
