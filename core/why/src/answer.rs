@@ -7,8 +7,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_units::Rate;
 use gigatcp_units::grammar::{human_duration, human_rate};
+use gigatcp_units::{Duration, Rate};
 
 use crate::causes::{Cause, Evidence, counted};
 use crate::icmp_errors::IcmpErrors;
@@ -77,7 +77,10 @@ impl Diagnosis {
         let shown = named.or_else(|| self.most_of_known());
         let sure = named.filter(|first| !self.is_unsure() || first.is_certain_note());
         let is_unsure = self.is_unsure() && sure.is_none();
-        let gain = sure.and_then(|first| self.gain(first));
+        let gain = match self.outcome {
+            Outcome::NameLookup { waited, took } => self.gain_without(waited, took),
+            _ => sure.and_then(|first| self.gain(first)),
+        };
         let contradictions = self.contradictions();
         if let Some(first) = contradictions.first() {
             return self.contradicting(first);
@@ -94,7 +97,8 @@ impl Diagnosis {
             gain,
             chain: sure.map_or_else(Vec::new, |_| self.chain.clone()),
             evidence: shown.map_or_else(Vec::new, evidence),
-            fix: sure.and_then(|first| self.fix_of(first)).cloned(),
+            fix: (sure.and_then(|first| self.fix_of(first)).cloned())
+                .or_else(|| self.outcome.fix()),
             limits: self.limits(sure),
             shares: self.shares(named),
             notes: self.notes(named, sure),
@@ -166,12 +170,31 @@ impl Diagnosis {
         })
     }
 
+    /// Rate of the connection itself, over that with the lookup before it.
+    fn gain_without(&self, waited: Duration, took: Duration) -> Option<Gain> {
+        let times = 1.0 + waited.as_secs_f64() / took.as_secs_f64().max(1e-9);
+        (self.throughput.as_bps() > 0).then_some(Gain {
+            rate: self.throughput,
+            times,
+            is_lower_bound: false,
+        })
+    }
+
     fn could_be(&self, sure: Option<&Verdict>, gain: Option<Gain>) -> String {
         let achieved = if self.duration.is_zero() {
             String::from("no rate: all packets have the same time")
         } else {
             format!("{} achieved", human_rate(self.throughput))
         };
+        if let (Outcome::NameLookup { .. }, Some(gain)) = (self.outcome, gain) {
+            let with = self.throughput.as_bps() as f64 / gain.times;
+            let with = human_rate(Rate::from_bps(with as u64));
+            let rate = human_rate(gain.rate);
+            return format!(
+                "{rate} ({} times): {with} with the lookup",
+                times(gain.times)
+            );
+        }
         let Some(first) = sure else {
             return match self.outcome.healthy() {
                 Some(_) => achieved,
@@ -282,7 +305,13 @@ impl Diagnosis {
             .shared
             .filter(|_| first.is_some_and(is_of_path))
             .map(|shared| self.shared_in_words(shared));
-        shared.into_iter().chain(verdicts).chain(errors).collect()
+        let is_led = self.outcome.may_have_cause();
+        let lookup = self.lookup.filter(|_| is_led).map(|waited| {
+            let waited = human_duration(waited);
+            format!("The client had waited {waited} for the address of the server's name")
+        });
+        let first = lookup.into_iter().chain(shared);
+        first.chain(verdicts).chain(errors).collect()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::causes::{CAUSES, counted};
 use crate::facts::{Facts, MIN_DATA_PACKETS};
 use crate::measures::Measures;
 use crate::round::State;
+use crate::verdict::percent;
 
 /// Kind of answer that a connection has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +52,13 @@ pub enum Outcome {
         took: Duration,
         /// Time after it.
         idle: Duration,
+    },
+    /// The client waited longer for the address of the server than the connection took.
+    NameLookup {
+        /// Time from the first question to the last answer.
+        waited: Duration,
+        /// Duration of the connection.
+        took: Duration,
     },
 }
 
@@ -104,6 +112,7 @@ impl Outcome {
             Self::NoTime => "no-time",
             Self::SlowStart => "slow-start",
             Self::Idle { .. } => "idle",
+            Self::NameLookup { .. } => "name-lookup",
         }
     }
 
@@ -112,6 +121,7 @@ impl Outcome {
     pub const fn healthy(self) -> Option<bool> {
         match self {
             Self::SlowStart | Self::Idle { .. } => Some(true),
+            Self::NameLookup { .. } => Some(false),
             _ => None,
         }
     }
@@ -136,6 +146,16 @@ impl Outcome {
                 | Self::NeverArrived { .. }
                 | Self::NoTime
         )
+    }
+
+    /// The change; `None` if the verdicts say it, or if nothing is to be changed.
+    pub(crate) fn fix(self) -> Option<String> {
+        let is_lookup = matches!(self, Self::NameLookup { .. });
+        is_lookup.then(|| {
+            "look at the client's resolver (resolvectl query NAME, dig NAME): a name server that does not \
+             answer is waited for 5 s; put the one that answers first, or cache names"
+                .into()
+        })
     }
 
     /// The answer in a sentence; `None` if the verdicts say it.
@@ -174,6 +194,16 @@ impl Outcome {
                 human_duration(took),
                 human_duration(idle)
             ),
+            Self::NameLookup { waited, took } => {
+                let whole = waited.as_secs_f64() + took.as_secs_f64();
+                format!(
+                    "Limited by the lookup of the server's name ({}) for {} of the time from its \
+                     first question on; the connection itself took {}.",
+                    human_duration(waited),
+                    percent(waited.as_secs_f64() / whole),
+                    human_duration(took),
+                )
+            }
         })
     }
 }

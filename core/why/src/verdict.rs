@@ -110,6 +110,8 @@ pub struct Diagnosis {
     pub is_restarted: bool,
     /// Other connections of the capture on the same path.
     pub shared: Option<Shared>,
+    /// Time that the client waited for the address of the server right before its SYN.
+    pub lookup: Option<Duration>,
     /// Contribution of a second capture of the connection, in a sentence.
     pub joined: Option<String>,
 }
@@ -157,6 +159,7 @@ impl Diagnosis {
                 .concat(),
             is_restarted: m.restarts.are_repeated(),
             shared: None,
+            lookup: None,
             joined: m.pair.map(|pair| joined(pair.between)),
         };
         diagnosis.chain = match diagnosis.headline() {
@@ -169,6 +172,20 @@ impl Diagnosis {
             "a diagnosis agrees with itself"
         );
         diagnosis
+    }
+
+    /// Adds how long the client waited for the address of the server right before its SYN, if that was
+    /// a tenth of the connection's time. If it was longer than all of it, that is the answer.
+    pub fn add_lookup(&mut self, waited: Duration) {
+        const MIN_WAITED: Duration = Duration::from_millis(200);
+        if waited < MIN_WAITED || waited * 10 < self.duration {
+            return;
+        }
+        self.lookup = Some(waited);
+        if waited >= self.duration {
+            let took = self.duration;
+            self.outcome = Outcome::NameLookup { waited, took };
+        }
     }
 
     /// Adds what a second capture of the connection says by itself, where the two cannot be compared

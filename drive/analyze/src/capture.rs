@@ -9,6 +9,7 @@ use crate::connections::Connections;
 use crate::diagnoses::Diagnoses;
 use crate::error::{Error, Halt};
 use crate::held::Held;
+use crate::name_lookups::LookupsByAddress;
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
@@ -55,14 +56,15 @@ impl Capture {
             unit = unit.or(part.unit);
             watchers.push(part.watcher);
             // All threads walked over the same records.
-            first.get_or_insert(part.info);
+            first.get_or_insert((part.info, part.lookups));
         }
+        let (info, lookups) = first.expect("at least one thread reads");
         Ok(Self {
             source: source.clone(),
-            info: first.expect("at least one thread reads"),
+            info,
             segments,
             unit,
-            connections: Connections::new(watchers),
+            connections: Connections::new(watchers, lookups),
             threads: options.threads,
         })
     }
@@ -127,6 +129,7 @@ struct Part {
     segments: u64,
     unit: Unit,
     info: CaptureInfo,
+    lookups: LookupsByAddress,
 }
 
 /// Reads one thread's share of the connections.
@@ -151,5 +154,6 @@ fn part(
         segments: tracker.segments,
         unit: tracker.unit,
         info: walk.info(),
+        lookups: walk.lookups().by_address(),
     })
 }

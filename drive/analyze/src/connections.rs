@@ -10,6 +10,7 @@ use gigatcp_why::{
     CaptureContext, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Watcher, shown_bytes,
 };
 
+use crate::name_lookups::LookupsByAddress;
 use crate::programs::{self, Programs};
 
 /// The connections of a capture, in the order of their first packets.
@@ -17,6 +18,7 @@ use crate::programs::{self, Programs};
 pub struct Connections {
     watchers: Vec<Watcher>,
     places: Vec<Place>,
+    lookups: LookupsByAddress,
     /// What they say of each other; made when it is needed, until another packet comes.
     programs: OnceLock<Programs>,
 }
@@ -31,7 +33,7 @@ struct Place {
 
 impl Connections {
     /// Connections of these watchers, each tracked by one of them.
-    pub(crate) fn new(watchers: Vec<Watcher>) -> Self {
+    pub(crate) fn new(watchers: Vec<Watcher>, lookups: LookupsByAddress) -> Self {
         let places = watchers.iter().enumerate().flat_map(|(which, watcher)| {
             let all = 0..watcher.table().len();
             all.filter_map(move |index| {
@@ -47,6 +49,7 @@ impl Connections {
         Self {
             watchers,
             places,
+            lookups,
             programs: OnceLock::new(),
         }
     }
@@ -141,6 +144,9 @@ impl Connections {
             let all = || self.iter().map(|(connection, _)| connection);
             let programs = self.programs.get_or_init(|| Programs::of(all()));
             programs.explain(connection, diagnosis);
+            if let Some(waited) = self.lookups.before(connection) {
+                diagnosis.add_lookup(waited);
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use gigatcp_why::{Diagnosis, Watcher};
 use crate::capture::{Capture, seed};
 use crate::connections::Connections;
 use crate::error::Error;
+use crate::name_lookups::LookupsByAddress;
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::tracker::{EndsSet, Tracker, ordered};
@@ -102,7 +103,7 @@ impl<'a> Diagnoses<'a> {
             })?;
             Ok(tracker.watcher)
         })?;
-        Ok(Connections::new(watchers))
+        Ok(Connections::new(watchers, LookupsByAddress::default()))
     }
 }
 

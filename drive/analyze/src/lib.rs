@@ -59,6 +59,7 @@ mod error;
 mod follow;
 pub mod graph;
 mod held;
+mod name_lookups;
 mod options;
 mod packets;
 mod pairs;

@@ -7,6 +7,7 @@ use gigatcp_wire::link::{LinkType, dissect};
 
 use crate::capture::seed;
 use crate::connections::Connections;
+use crate::name_lookups::LookupsByAddress;
 
 /// Analyzes packets one by one, numbered from 1 in the order of their arrival.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Analyzer {
     pub fn with_window_scales(window_scales: WindowScales) -> Self {
         let watcher = Watcher::new(seed()).with_window_scales(window_scales);
         Self {
-            connections: Connections::new(vec![watcher]),
+            connections: Connections::new(vec![watcher], LookupsByAddress::default()),
             packets: 0,
         }
     }

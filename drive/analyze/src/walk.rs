@@ -11,9 +11,10 @@ use gigatcp_flows::{
     Arrival, Datagrams, FragmentIssue, Observed, Packet, PacketSummary, Pair, Plain,
 };
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{CapturedIcmpError, Reason, dissect_icmp_error};
+use gigatcp_wire::link::{CapturedIcmpError, Reason, dissect_icmp_error, dissect_name_message};
 
 use crate::error::Halt;
+use crate::name_lookups::NameLookups;
 use crate::options::{Options, Progress};
 use crate::source::Source;
 
@@ -84,6 +85,7 @@ pub(crate) struct Walk<'a> {
     reader: CaptureReader,
     now: Instant,
     datagrams: Datagrams,
+    lookups: NameLookups,
     options: Options<'a>,
     /// Offset of the next progress report.
     report_at: u64,
@@ -97,6 +99,7 @@ impl<'a> Walk<'a> {
             reader,
             now: Instant::ZERO,
             datagrams: Datagrams::new(),
+            lookups: NameLookups::default(),
             options: Options::default(),
             report_at: u64::MAX,
             total_bytes: None,
@@ -189,6 +192,10 @@ impl<'a> Walk<'a> {
             (Err(error), None) => {
                 if !show_icmp_error(&record, at, to) {
                     to(CapturedRecord::empty(number, at));
+                    let message = dissect_name_message(record.link, record.octets, record.wire_len);
+                    if let Some(message) = message {
+                        self.lookups.handle_message(at, &message);
+                    }
                     self.reader.note_dissect_error(place, &error);
                 }
             }
@@ -285,6 +292,11 @@ impl<'a> Walk<'a> {
             self.report()?;
         }
         Ok(false)
+    }
+
+    /// Lookups of names so far.
+    pub(crate) const fn lookups(&self) -> &NameLookups {
+        &self.lookups
     }
 
     /// Returns format, notes and counts of the capture itself, after the last record.

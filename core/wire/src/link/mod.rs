@@ -20,6 +20,7 @@
 //! | `fragment.rs`, `reassembly.rs` | fragments of either, and their reassembly |
 //! | `transport.rs` | TCP, and the state of its checksum |
 //! | `icmp.rs` | ICMP errors, and the segments that they quote |
+//! | `dns.rs` | lookups of names |
 //! | `reason.rs` | names for packets that are not read |
 //!
 //! These functions never panic on captured data, and follow at most sixteen nested layers.
@@ -29,6 +30,7 @@
 //! packets are named by the reason why the walk stopped ([`DissectError::reason`]).
 
 mod cooked;
+mod dns;
 mod erspan;
 mod ethernet;
 mod fragment;
@@ -45,6 +47,7 @@ mod transport;
 mod udp;
 mod wireless;
 
+pub use dns::{NameMessage, dissect_name_message};
 pub use fragment::{Fragment, Fragmentation};
 pub use icmp::{CapturedIcmpError, dissect_icmp_error};
 pub use link_type::LinkType;

@@ -1,5 +1,6 @@
 //! Packets built layer by layer, and the segments found in them.
 
+mod dns;
 mod icmp;
 mod tunnels;
 

@@ -80,6 +80,29 @@ pub(super) fn unreachable(packet: Packet, code: u8) -> Vec<u8> {
     octets
 }
 
+/// A question of the client about the name of the server, or its answer, from 0.0.0.3.
+pub(super) fn name_message(is_answer: bool) -> Vec<u8> {
+    let mut octets = Packet::new(0, 0, true).frame()[..34].to_vec();
+    octets[23] = 17;
+    let (ends, ports): ([u8; 2], [u8; 4]) = if is_answer {
+        ([3, 1], [0, 53, 160, 0])
+    } else {
+        ([1, 3], [160, 0, 0, 53])
+    };
+    (octets[29], octets[33]) = (ends[0], ends[1]);
+    octets.extend(ports);
+    octets.extend([0; 4]);
+    let (flags, records) = if is_answer { (0x81, 1) } else { (1, 0) };
+    octets.extend([0x12, 0x34, flags, 0, 0, 1, 0, records, 0, 0, 0, 0]);
+    octets.extend(b"\x04host\x00\x00\x01\x00\x01");
+    if is_answer {
+        octets.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 0, 0, 0, 2]);
+    }
+    let len = octets.len() as u8 - 14;
+    octets[17] = len;
+    octets
+}
+
 /// A connection whose SYNs have 12 bytes of options that the snap length cut.
 pub(super) fn without_options() -> Vec<u8> {
     let mut file = header();

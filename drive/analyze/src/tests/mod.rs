@@ -12,7 +12,8 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use made::{
-    ACK, FIN, Packet, RST, SYN, both_ends, pcap, push, unreachable, whole, without_options,
+    ACK, FIN, Packet, RST, SYN, both_ends, name_message, pcap, push, unreachable, whole,
+    without_options,
 };
 
 /// A file, which can be mapped.
@@ -593,6 +594,45 @@ fn icmp_error_is_named_in_the_answer_of_the_connection_that_it_quotes() {
     let told = "1 ICMP error \"port unreachable\" from 0.0.0.9, first in packet 15";
     assert!(notes.iter().any(|note| note == told), "{notes:?}");
     assert_eq!(capture.info().unread_packets(), 0);
+}
+
+#[test]
+fn lookup_longer_than_its_connection_is_the_answer() {
+    let answer = |asked_at, answered_at| {
+        let mut octets = pcap(&[]);
+        for (at, is_answer) in [
+            (asked_at, false),
+            (asked_at + 1, false),
+            (answered_at, true),
+        ] {
+            let message = name_message(is_answer);
+            push(&mut octets, at, &message, message.len() as u32);
+        }
+        for packet in whole(5000, 5000) {
+            push(
+                &mut octets,
+                packet.at,
+                &packet.frame(),
+                54 + u32::from(packet.len),
+            );
+        }
+        let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
+        capture.connections().diagnose(0).unwrap().answer()
+    };
+    let slow = answer(2000, 4900);
+    assert_eq!(
+        slow.sentence,
+        "Limited by the lookup of the server's name (2.90 s) for 99.6 % of the time from its first \
+         question on; the connection itself took 12.0 ms."
+    );
+    let could_be = "1.33 Mbit/s (243 times): 5.50 kbit/s with the lookup";
+    assert_eq!(slow.could_be, could_be);
+    assert!(slow.fix.unwrap().contains("resolvectl query NAME"));
+    assert_eq!(slow.is_healthy, Some(false));
+    // Short; and long before it, as the address of something else.
+    for other in [answer(4800, 4900), answer(100, 3000)] {
+        assert!(!other.sentence.contains("lookup"), "{}", other.sentence);
+    }
 }
 
 #[test]
