@@ -369,3 +369,65 @@ fn file_name_that_is_no_utf_8_is_read_or_named_in_the_error() {
     std::fs::write(&path, "curl: (7) Couldn't connect to server\n").unwrap();
     assert!(why().status.success());
 }
+
+/// A pcap file of bare IPv4 with 40 segments of 1000 bytes, or with their ACKs.
+fn half(is_of_data: bool) -> Vec<u8> {
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101];
+    let mut file: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let (ends, ports, wire) = if is_of_data {
+        ([1, 2], [0xc000_u16, 80], 1040_u16)
+    } else {
+        ([2, 1], [80, 0xc000], 40)
+    };
+    for index in 0..40_u32 {
+        let at = index * 10_000 + u32::from(!is_of_data) * 5_000;
+        for word in [1_000, at, 40, wire.into()] {
+            file.extend(word.to_le_bytes());
+        }
+        let sent = 1 + index * 1_000;
+        let [seq, ack] = if is_of_data {
+            [sent, 1]
+        } else {
+            [1, sent + 1_000]
+        };
+        file.extend([
+            0x45,
+            0,
+            wire.to_be_bytes()[0],
+            wire.to_be_bytes()[1],
+            0,
+            0,
+            0,
+            0,
+            64,
+            6,
+            0,
+            0,
+        ]);
+        file.extend([192, 0, 2, ends[0], 192, 0, 2, ends[1]]);
+        file.extend(ports.map(u16::to_be_bytes).concat());
+        file.extend([seq, ack].map(u32::to_be_bytes).concat());
+        file.extend([0x50, 0x10, 200, 0, 0, 0, 0, 0]);
+    }
+    file
+}
+
+#[test]
+fn two_captures_of_one_host_each_are_to_be_merged() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = [true, false].map(|is_of_data| {
+        let file = directory.path().join(format!("{is_of_data}.pcap"));
+        std::fs::write(&file, half(is_of_data)).expect("it is written");
+        file.to_str().expect("UTF-8").to_owned()
+    });
+    let told = |words: &[&str]| {
+        printed(words)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let halves = told(&["why", &files[0], &files[1]]);
+    assert!(halves.contains("mergecap -w both.pcapng"), "{halves}");
+    let other = told(&["why", &files[0], CAPTURE]);
+    assert!(!other.contains("mergecap"), "{other}");
+}

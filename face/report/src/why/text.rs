@@ -315,12 +315,29 @@ impl Points {
     }
 }
 
-/// Message that two captures share no connection for a joint analysis.
+/// Message that two captures share no connection for a joint analysis. If each has the packets of one
+/// host, it says how to merge them.
 pub fn nothing_joined(captures: [&AnsweredCapture; 2]) -> String {
-    let names = captures.map(|loaded| terminal(&loaded.capture.name()));
-    let line = format!(
-        "No connection is in {} and in {} with enough packets to analyze both jointly.",
-        names[0], names[1]
-    );
+    let [first, second] = captures.map(|loaded| terminal(&loaded.capture.name()));
+    let largest = captures.map(|loaded| {
+        let connections = loaded.capture.connections();
+        connections.connection(*connections.largest_first().first()?)
+    });
+    let line = if largest
+        .iter()
+        .flatten()
+        .filter(|known| known.is_one_sided())
+        .count()
+        == 2
+    {
+        format!(
+            "Each has the packets of one host. If both were captured at one place, merge them: mergecap -w \
+             both.pcapng {first} {second}; gigatcp why both.pcapng"
+        )
+    } else {
+        format!(
+            "No connection is in {first} and in {second} with enough packets to analyze both jointly."
+        )
+    };
     wrap_hanging(&line, 0, 2)
 }
