@@ -34,6 +34,7 @@
 //! | `score.rs`, `weights/`, `calibration.rs` | probability of each cause; the fitted numbers |
 //! | `counters/` | the same diagnosis from counters of hosts |
 //! | `outcome.rs` | what is decided by rule before a limit is weighed |
+//! | `handshakes.rs`, `accept_queue.rs` | what connections of a server show together |
 //! | `no_data.rs` | what became of a connection without data |
 //! | `one_direction.rs`, `one_direction/` | what the packets of one host show |
 //! | `account.rs`, `cost.rs` | time and cost of each cause |
@@ -50,6 +51,7 @@
 
 extern crate alloc;
 
+mod accept_queue;
 mod account;
 mod answer;
 mod calibration;
@@ -93,6 +95,7 @@ mod verdict;
 mod watcher;
 pub mod weights;
 
+pub use accept_queue::AcceptQueue;
 pub use account::{DECIDED, MIN_PROBABILITY, Span};
 pub use answer::{Answer, Gain};
 pub use capture_context::{CaptureContext, Outlines, data_sender, shown_bytes};

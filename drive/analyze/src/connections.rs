@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Side};
 use gigatcp_why::{
-    CaptureContext, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Watcher, shown_bytes,
+    AcceptQueue, CaptureContext, CapturePoint, Diagnosis, NoData, NoDataKind, RepeatedHandshakes,
+    Watcher, shown_bytes,
 };
 
 use crate::name_lookups::LookupsByAddress;
@@ -210,6 +211,15 @@ impl Connections {
     pub fn repeated_handshakes(&self) -> Vec<RepeatedHandshakes> {
         let all = 0..self.len();
         RepeatedHandshakes::of(all.filter_map(|index| self.connection(index)))
+    }
+
+    /// Servers that ignored connections while they answered others.
+    pub fn full_accept_queues(&self) -> Vec<AcceptQueue> {
+        let all = (0..self.len()).filter_map(|index| self.connection(index));
+        AcceptQueue::of(all, |index| {
+            let context = self.capture_context(index, Side::Server);
+            context.is_some_and(|context| context.view == CapturePoint::Sender)
+        })
     }
 
     /// Connections that carried data, largest first.

@@ -84,7 +84,8 @@ pub use error::Error;
 pub use follow::{FlowCounts, Step, check, follow};
 pub use gigatcp_capture::{Format, Note, NoteKind, ReadError};
 pub use gigatcp_why::{
-    CapturePoint, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Slice, Slices, loss_window,
+    AcceptQueue, CapturePoint, Diagnosis, NoData, NoDataKind, RepeatedHandshakes, Slice, Slices,
+    loss_window,
 };
 pub use options::{Options, Progress};
 pub use packets::Analyzer;

@@ -597,6 +597,43 @@ fn icmp_error_is_named_in_the_answer_of_the_connection_that_it_quotes() {
 }
 
 #[test]
+fn server_that_ignores_connections_while_it_answers_others_has_a_full_accept_queue() {
+    let found = |ignored: &[u16], times: u32| {
+        let mut packets = whole(0, 5000);
+        packets[5].at += 3000;
+        for port in ignored {
+            let client = |at| Packet::new(at, *port, true);
+            packets.push(client(2).numbers(100, 0).flags(SYN));
+            packets.push(
+                Packet::new(3, *port, false)
+                    .numbers(900, 101)
+                    .flags(SYN | ACK),
+            );
+            packets.push(client(4).numbers(101, 901));
+            packets
+                .extend((0..=times).map(|time| client(5 + 300 * time).numbers(101, 901).len(87)));
+        }
+        packets.extend(whole(1500, 5100));
+        packets.sort_by_key(|packet| packet.at);
+        let capture = Capture::read(&bytes(&packets), &Options::default()).unwrap();
+        capture.connections().full_accept_queues()
+    };
+    let all = found(&[5001, 5002, 5003], 3);
+    assert_eq!(all.len(), 1);
+    assert_eq!((all[0].ignored, all[0].first, all[0].answered), (3, 1, 1));
+    assert!(
+        all[0]
+            .sentence()
+            .contains("the first request of 3 connections"),
+        "{}",
+        all[0].sentence()
+    );
+    // One may have been lost; and two that were lost once each.
+    assert!(found(&[5001], 3).is_empty());
+    assert!(found(&[5001, 5002], 1).is_empty());
+}
+
+#[test]
 fn lookup_longer_than_its_connection_is_the_answer() {
     let answer = |asked_at, answered_at| {
         let mut octets = pcap(&[]);

@@ -83,6 +83,7 @@ impl Serialize for Listed<'_> {
         }
         fields.serialize_entry("file", &capture.name())?;
         fields.serialize_entry("format", &info.format.to_string())?;
+        fields.serialize_entry("full_accept_queues", &full_accept_queues(capture))?;
         if let Some(not_captured) = &loaded.not_captured {
             fields.serialize_entry("not_captured", not_captured)?;
         }
@@ -93,6 +94,23 @@ impl Serialize for Listed<'_> {
         fields.serialize_entry("without_data", &without_data)?;
         fields.end()
     }
+}
+
+/// Servers that ignored connections while they answered others.
+fn full_accept_queues(capture: &Capture) -> Vec<Value> {
+    let found = capture.connections().full_accept_queues().into_iter();
+    found
+        .map(|found| {
+            json!({
+                "server": found.server.to_string(),
+                "ignored": found.ignored,
+                "connection": found.first + 1,
+                "answered": found.answered,
+                "at_server": found.is_at_server,
+                "sentence": found.sentence(),
+            })
+        })
+        .collect()
 }
 
 /// Clients that open a connection for each request.

@@ -39,6 +39,7 @@ pub fn put<E: From<Error>>(
     if leads {
         first.push_str(&silent(captures));
     }
+    first.push_str(&full_accept_queues(captures));
     first.push_str(&repeated_handshakes(captures));
     if !first.is_empty() {
         write(&first)?;
@@ -145,6 +146,18 @@ fn silent_in(loaded: &AnsweredCapture) -> String {
         Some(wrap(&line, 0))
     });
     lines.collect()
+}
+
+/// A line for each server that ignored connections. Captures of both ends have the same.
+fn full_accept_queues(captures: &[&AnsweredCapture]) -> String {
+    let whole = captures
+        .iter()
+        .take(1)
+        .filter(|loaded| loaded.chosen.is_empty());
+    let found = whole.flat_map(|loaded| loaded.capture.connections().full_accept_queues());
+    found
+        .map(|found| wrap_hanging(&found.sentence(), 0, 2))
+        .collect()
 }
 
 /// A line for each client that opens a connection for each request, and so delivers more than by any
