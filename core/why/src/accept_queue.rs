@@ -44,7 +44,7 @@ struct Openings {
 }
 
 impl AcceptQueue {
-    /// Those of a capture. `connections` come in the order of their first packets; `is_at_server` tells of a
+    /// Those of a capture. `connections` come in the order of their first packets; `is_at_server` says of a
     /// connection whether its packets were captured at the server.
     pub fn of<'a>(
         connections: impl Iterator<Item = &'a Connection>,
