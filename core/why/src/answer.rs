@@ -305,14 +305,31 @@ impl Diagnosis {
             .shared
             .filter(|_| first.is_some_and(is_of_path))
             .map(|shared| self.shared_in_words(shared));
+        let against = first
+            .zip(self.against)
+            .and_then(|(first, against)| against_in_words(first.cause, against));
         let is_led = self.outcome.may_have_cause();
         let lookup = self.lookup.filter(|_| is_led).map(|waited| {
             let waited = human_duration(waited);
             format!("The client had waited {waited} for the address of the server's name")
         });
-        let first = lookup.into_iter().chain(shared);
+        let first = lookup.into_iter().chain(shared).chain(against);
         first.chain(verdicts).chain(errors).collect()
     }
+}
+
+/// Data and the ACKs of data in the other direction share a queue, and one waits behind the other.
+fn against_in_words(cause: &Cause, against: Shared) -> Option<String> {
+    let waiting = match cause.id {
+        "ack-path" => "the ACKs wait behind that data",
+        _ if cause.is_path => "their ACKs wait behind this data",
+        _ => return None,
+    };
+    Some(format!(
+        "{} between these hosts sent {} the other way meanwhile: {waiting}",
+        counted(against.connections, "other connection"),
+        human_rate(against.rate)
+    ))
 }
 
 /// Whether others on the path matter to a cause.

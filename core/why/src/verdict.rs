@@ -54,7 +54,7 @@ pub struct Verdict {
     pub cost: Cost,
 }
 
-/// What other connections between the same hosts carried in the same direction meanwhile.
+/// What other connections between the same hosts carried in one direction meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shared {
     /// Their number.
@@ -110,6 +110,8 @@ pub struct Diagnosis {
     pub is_restarted: bool,
     /// Other connections of the capture on the same path.
     pub shared: Option<Shared>,
+    /// Those that send the other way, where the ACKs go.
+    pub against: Option<Shared>,
     /// Time that the client waited for the address of the server right before its SYN.
     pub lookup: Option<Duration>,
     /// Contribution of a second capture of the connection, in a sentence.
@@ -159,6 +161,7 @@ impl Diagnosis {
                 .concat(),
             is_restarted: m.restarts.are_repeated(),
             shared: None,
+            against: None,
             lookup: None,
             joined: m.pair.map(|pair| joined(pair.between)),
         };

@@ -83,15 +83,17 @@ impl Programs {
     /// Adds to a diagnosis what others of the capture say of it.
     pub(crate) fn explain(&self, connection: &Connection, diagnosis: &mut Diagnosis) {
         self.explain_reset(connection, diagnosis);
-        diagnosis.shared = self.shared(connection, diagnosis);
+        let [forward, reverse] = [diagnosis.sender, diagnosis.sender.other()];
+        diagnosis.shared = self.shared(connection, forward, diagnosis);
+        diagnosis.against = self.shared(connection, reverse, diagnosis);
     }
 
-    /// What other connections between the same hosts carried in the same direction meanwhile, if that was a
+    /// What other connections between the same hosts carried from that side meanwhile, if that was a
     /// tenth of what this one did.
-    fn shared(&self, connection: &Connection, diagnosis: &Diagnosis) -> Option<Shared> {
-        let own = Carried::of(connection, diagnosis.sender);
+    fn shared(&self, connection: &Connection, side: Side, diagnosis: &Diagnosis) -> Option<Shared> {
+        let own = Carried::of(connection, side);
         let (from, until) = (diagnosis.start, diagnosis.start + diagnosis.duration);
-        let all = self.carried.get(&way(connection, diagnosis.sender))?;
+        let all = self.carried.get(&way(connection, side))?;
         let others = all.iter().filter(|carried| **carried != own);
         let meanwhile = others.map(|carried| carried.within(from, until));
         let least = diagnosis.delivered.as_u64() as f64 / 100.0;

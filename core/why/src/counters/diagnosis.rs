@@ -335,6 +335,7 @@ impl CounterAccount {
             icmp_errors: Vec::new(),
             is_restarted: false,
             shared: None,
+            against: None,
             lookup: None,
             joined: None,
             cut: None,

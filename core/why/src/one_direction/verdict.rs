@@ -411,6 +411,7 @@ pub(crate) fn diagnosis(
         icmp_errors,
         is_restarted: false,
         shared: None,
+        against: None,
         lookup: None,
         joined: None,
     })

@@ -733,13 +733,18 @@ fn connection_of_small_messages_around_the_others_of_its_program_controls_them()
 
 #[test]
 fn others_between_the_same_hosts_are_told_with_their_rate() {
-    let all = [
+    let mut packets = [
         whole(0, 5000),
         whole(1, 5001),
         whole(2, 5002),
         whole(90, 5003),
-    ];
-    let mut packets = all.concat();
+    ]
+    .concat();
+    // The server of the last sends as much.
+    let server = |at| Packet::new(at, 5004, false).numbers(900, 101);
+    packets.push(Packet::new(91, 5004, true).numbers(100, 0).flags(SYN));
+    packets.push(server(92).flags(SYN | ACK));
+    packets.push(server(100).numbers(901, 101).len(1000));
     packets.sort_by_key(|packet| packet.at);
     let capture = Capture::read(&bytes(&packets), &Options::default()).unwrap();
     let connections = capture.connections();
@@ -752,4 +757,8 @@ fn others_between_the_same_hosts_are_told_with_their_rate() {
         "{two:?}"
     );
     assert_eq!(shared(3), None);
+    let against = |index: usize| connections.diagnose(index).unwrap().against;
+    assert_eq!(against(0), None);
+    let one = against(3).expect("one that sends the other way");
+    assert_eq!(one.connections, 1);
 }
