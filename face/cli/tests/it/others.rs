@@ -428,6 +428,9 @@ fn two_captures_of_one_host_each_are_to_be_merged() {
     };
     let halves = told(&["why", &files[0], &files[1]]);
     assert!(halves.contains("mergecap -w both.pcapng"), "{halves}");
+    // Without its ACKs, all data would be in flight.
+    let flows = told(&["flows", "--long", &files[0]]);
+    assert!(flows.contains("maximum in flight ? ?"), "{flows}");
     let other = told(&["why", &files[0], CAPTURE]);
     assert!(!other.contains("mergecap"), "{other}");
 }

@@ -290,9 +290,11 @@ fn throughput(connection: &Connection, side: Side) -> Vec<Fact> {
 fn times(connection: &Connection, side: Side) -> Vec<Fact> {
     let direction = connection.direction(side);
     let trips = direction.round_trips();
-    let mean_owin = connection.mean_outstanding(side);
+    // Without its ACKs, all data would be in flight.
+    let answered = Some(connection).filter(|connection| !connection.is_one_sided());
+    let mean_owin = answered.and_then(|answered| answered.mean_outstanding(side));
     facts! {
-        Octets "outstanding_max_bytes" "maximum in flight" Some(connection.most_outstanding(side));
+        Octets "outstanding_max_bytes" "maximum in flight" answered.map(|answered| answered.most_outstanding(side));
         Octets "outstanding_mean_bytes" "mean in flight over time"
             mean_owin.map(|mean| mean as u64);
         Number "rtt_samples" "RTT samples" Some(trips.count());
