@@ -21,7 +21,7 @@ use crate::icmp_errors::IcmpErrors;
 use crate::limits::{self, Limit, Quantities};
 use crate::measures::{Capacity, Measures, rate};
 use crate::next_limit::{NextLimit, path_rate};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, small_talk};
 
 /// Minimum confidence for a sure diagnosis. Below it the diagnosis names two causes.
 pub const MIN_CONFIDENCE: f64 = 0.8;
@@ -165,6 +165,14 @@ impl Diagnosis {
             lookup: None,
             joined: m.pair.map(|pair| joined(pair.between)),
         };
+        let is_dialog = |cause: &Cause| cause.is_dialog;
+        let primary = diagnosis.primary().map(|first| first.cause);
+        if primary.is_some_and(is_dialog)
+            && diagnosis.alternative.is_some_and(is_dialog)
+            && diagnosis.is_unsure()
+        {
+            diagnosis.outcome = small_talk(&m).unwrap_or(diagnosis.outcome);
+        }
         diagnosis.chain = match diagnosis.headline() {
             Some(first) => chain::of(&m, first),
             None => Vec::new(),
