@@ -226,7 +226,7 @@ fn is_unanswered(m: &Measures<'_>) -> bool {
     !is_closed && m.receiver().data_packets() == 0
 }
 
-/// That of a connection with a few small messages now and then, whose sides leave open who waited for whom.
+/// That of a connection with a few small messages now and then, in which either side may have waited.
 pub(crate) fn small_talk(m: &Measures<'_>) -> Option<Outcome> {
     const MAX_BYTES: u64 = 4096;
     let sides = [m.data(), m.receiver()];
