@@ -6,13 +6,15 @@
 //!   three. A later ACK repeats the SACK blocks of those left out, up to [`GAP_BLOCKS`] of them.
 //! * While the connection is young: immediately (quick-ACK), for a number of acknowledgments. A
 //!   receive window that still grows renews it. Therefore Linux acknowledges every segment until
-//!   its window is fully open (see [`crate::receive_window`]).
+//!   its window is fully open (see [`crate::receive_window`]). With `quick_ack_again` a pause and
+//!   data received before begin it again.
 //! * Otherwise every `ack_every` full-sized segments, or when the timer expires, whichever is
 //!   first.
 //!
 //! If an acknowledgment would announce a smaller window because the application has not read yet,
 //! Linux delays it until the read. The segments per acknowledgment are then those between two
-//! reads.
+//! reads. With `ack_of_push` what may be the end of a write, PSH or a small segment, is acknowledged
+//! once everything is read.
 //!
 //! Out of scope: adapting the timer to the arrival rate (Linux `ato`), which matters only for
 //! interactive traffic.
@@ -36,11 +38,15 @@ pub struct Data {
     /// Payload octets.
     pub len: u64,
     /// Payload octets of one wire segment.
-    pub segment_size: u64,
+    pub segment_size: u32,
     /// RCV.WND.
     pub wnd: u64,
     /// Segments per acknowledgment.
     pub ack_every: u32,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Whether it has PSH.
+    pub has_push: bool,
     /// Whether an acknowledgment now would announce a smaller window than the last.
     pub must_wait_for_reader: bool,
 }
@@ -71,11 +77,15 @@ pub struct DelayedAck {
     /// Octets received since the last acknowledgment.
     unacked: u64,
     /// Largest segment seen: the full size.
-    rcv_mss: u64,
+    rcv_mss: u32,
     started: bool,
+    /// Time at which RCV.NXT last advanced; `FAR_FUTURE`: not yet.
+    data_at: Instant,
     /// Data of the application carries acknowledgments: none is quick, until one had to leave by the
     /// timer (Linux's pingpong mode).
     is_interactive: bool,
+    /// Whether something unacknowledged may be the end of a write.
+    is_pushed: bool,
     /// ACKs sent for the current gap.
     gap_acks: u8,
     /// Arrivals beyond a gap since the last ACK.
@@ -93,7 +103,9 @@ impl DelayedAck {
             unacked: 0,
             rcv_mss: 0,
             started: false,
+            data_at: Instant::FAR_FUTURE,
             is_interactive: false,
+            is_pushed: false,
             gap_acks: 0,
             compressed: 0,
         }
@@ -187,11 +199,9 @@ impl DelayedAck {
     #[inline]
     pub fn on_data(&mut self, now: Instant, profile: &Profile, data: &Data) {
         self.rcv_mss = self.rcv_mss.max(data.segment_size);
-        if !self.started {
-            self.started = true;
-            self.start_quick(profile, data.wnd);
-        }
+        self.on_progress(now, profile, data.rto, data.wnd);
         self.unacked += data.len;
+        self.is_pushed |= data.has_push || data.segment_size < self.rcv_mss;
         self.gap_acks = 0;
         let enough = self.has_enough(data.ack_every) && !data.must_wait_for_reader;
         let is_quick = self.quick > 0 && !self.is_interactive;
@@ -202,11 +212,23 @@ impl DelayedAck {
         }
     }
 
+    /// Notes that RCV.NXT advanced, into a window of `wnd`.
+    #[inline]
+    pub fn on_progress(&mut self, now: Instant, profile: &Profile, rto: Duration, wnd: u64) {
+        let pause = now.saturating_since(core::mem::replace(&mut self.data_at, now));
+        if !self.started {
+            self.started = true;
+            self.start_quick(profile, wnd);
+        } else if pause > rto {
+            self.restart_quick(profile, wnd);
+        }
+    }
+
     /// Whether more than `ack_every` - 1 full segments are unacknowledged.
     #[inline]
     fn has_enough(&self, ack_every: u32) -> bool {
         debug_assert!(ack_every > 0, "an acknowledgment for every zero segments");
-        self.unacked > u64::from(ack_every - 1) * self.rcv_mss
+        self.unacked > u64::from(ack_every - 1) * u64::from(self.rcv_mss)
     }
 
     /// Notes a read by the application; an acknowledgment that waited for it becomes due.
@@ -217,12 +239,27 @@ impl DelayedAck {
         }
     }
 
+    /// Notes that the application has read everything. An acknowledgment of the end of a write
+    /// becomes due.
+    #[inline]
+    pub fn on_all_read(&mut self) {
+        self.due |= self.is_pushed && !self.is_interactive;
+    }
+
+    /// Begins quick-ACKs again if the profile does. Segments arrive into a window of `wnd`.
+    #[cold]
+    pub fn restart_quick(&mut self, profile: &Profile, wnd: u64) {
+        if profile.acknowledgments.quick_ack_again {
+            self.start_quick(profile, wnd);
+        }
+    }
+
     /// Sets the quick-ACKs at the start: half a window of full segments, at most `quick_acks`.
     fn start_quick(&mut self, profile: &Profile, wnd: u64) {
         if profile.acknowledgments.quick_ack {
-            let half_window = (wnd / (2 * self.rcv_mss.max(1))).max(2);
+            let half_window = (wnd / (2 * u64::from(self.rcv_mss.max(1)))).max(2);
             let quick = half_window.min(u64::from(profile.acknowledgments.quick_acks));
-            self.quick = u16::try_from(quick).unwrap_or(u16::MAX);
+            self.quick = self.quick.max(u16::try_from(quick).unwrap_or(u16::MAX));
         }
     }
 
@@ -233,6 +270,7 @@ impl DelayedAck {
         self.alone = false;
         self.deadline = Instant::FAR_FUTURE;
         self.unacked = 0;
+        self.is_pushed = false;
         self.compressed = 0;
         self.quick = self.quick.saturating_sub(1);
     }
@@ -271,6 +309,8 @@ mod tests {
             len: 1448,
             segment_size: 1448,
             wnd: 1 << 20,
+            rto: Duration::from_millis(200),
+            has_push: false,
             ack_every: 2,
             must_wait_for_reader,
         }

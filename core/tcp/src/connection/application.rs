@@ -128,6 +128,9 @@ impl<P: Payload> Connection<P> {
         if self.transport.profile.acknowledgments.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }
+        if self.transport.profile.acknowledgments.ack_of_push && self.received_and_held() == 0 {
+            self.ack.on_all_read();
+        }
         let receiving = matches!(
             self.state,
             State::Established | State::FinWait1 | State::FinWait2

@@ -8,8 +8,9 @@
 //! throughput (`experiments/duel`, series 05). So [`crate::Profile::MODERN`] does not wait; with
 //! the setting `tso_win_divisor` it defers as the kernel does.
 //!
-//! It waits only while an acknowledgment of data in flight is due within half an RTT, and never in
-//! recovery.
+//! It waits only while an acknowledgment of data in flight is due within a millisecond and half an
+//! RTT, and never in recovery. Measured on 6.18: over 7.5 Mbit/s, where ACKs come 3 ms apart, an
+//! opening of one segment leaves at once. Kernels before it waited for half an RTT.
 //!
 //! As in Linux, unsent data is divided into pieces of the size a device accepts. The rest of a
 //! piece leaves as soon as it fits. Unlike in Linux, pieces are cut at multiples of that size from
@@ -24,6 +25,9 @@ use crate::space::{Length, Usable};
 
 /// Idle time of a sender after which it does not wait.
 const SILENCE: Duration = Duration::from_millis(1);
+
+/// Most time until an acknowledgment that is waited for.
+const NEAR: Duration = Duration::from_millis(1);
 
 impl<P: Payload> Connection<P> {
     /// Whether sendable data waits for a larger super-segment. Notes the limit it waits for.
@@ -72,7 +76,7 @@ impl<P: Payload> Connection<P> {
         piece - self.snd.nxt.saturating_sub(1) % piece
     }
 
-    /// Whether an ACK is likely within half an RTT, in the same burst. It would open the window.
+    /// Whether an ACK is likely soon, in the same burst. It would open the window.
     fn is_acknowledgment_near(&self, now: Instant) -> bool {
         if matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss) {
             return false;
@@ -81,6 +85,6 @@ impl<P: Payload> Connection<P> {
             return false;
         };
         let is_silent = now.saturating_since(self.last_sent_at) > SILENCE;
-        !is_silent && now.saturating_since(first) * 2 >= srtt
+        !is_silent && (first + srtt).saturating_since(now) <= NEAR.min(srtt / 2)
     }
 }

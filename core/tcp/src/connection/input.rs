@@ -242,6 +242,8 @@ impl<P: Payload> Connection<P> {
         if len > 0 && seq + len <= self.rcv.nxt {
             self.note_duplicate(seq..seq + len);
             self.note_repetition(segment);
+            let wnd = self.rcv.wnd();
+            self.ack.restart_quick(&self.transport.profile, wnd);
         }
         if seq > self.rcv.edge {
             self.counters.beyond_window += 1;

@@ -147,8 +147,13 @@ impl<P: Payload> Connection<P> {
             self.note_duplicate(range);
         }
         let nxt = self.rcv.nxt + arrival.advanced;
+        if arrival.advanced > 0 && !in_order {
+            let (rto, wnd) = (self.rtt.rto(), self.rcv.wnd());
+            let profile = &self.transport.profile;
+            self.ack.on_progress(now, profile, rto, wnd);
+        }
         if in_order {
-            self.count_for_ack(now, len, per_segment);
+            self.count_for_ack(now, len, per_segment, segment.flags);
         } else if is_duplicate || self.receive_buffer.is_contiguous() {
             // RFC 5681 section 4.2: data filling a gap, or duplicate. It is a duplicate ACK only
             // if it carries no data (section 2).
@@ -176,12 +181,12 @@ impl<P: Payload> Connection<P> {
 
     #[inline]
     fn acknowledge_data(&mut self, now: Instant, len: u64, segment: &Segment<P>) {
-        self.count_for_ack(now, len, segment_octets(segment));
+        self.count_for_ack(now, len, segment_octets(segment), segment.flags);
     }
 
     /// Processes in-order data: the window may grow, an acknowledgment may become due.
     #[inline]
-    fn count_for_ack(&mut self, now: Instant, len: u64, per_segment: u64) {
+    fn count_for_ack(&mut self, now: Instant, len: u64, per_segment: u64, flags: Flags) {
         let unread = self.receive_buffer.readable();
         let full_sized = per_segment + 128 > u64::from(self.rmss);
         if full_sized && self.window.on_full_segments(len, unread) {
@@ -189,8 +194,10 @@ impl<P: Payload> Connection<P> {
         }
         let data = Data {
             len,
-            segment_size: per_segment,
+            segment_size: per_segment as u32,
             wnd: self.rcv.wnd(),
+            rto: self.rtt.rto(),
+            has_push: flags.contains(Flags::PSH),
             ack_every: self.ack_every(now),
             must_wait_for_reader: self.transport.profile.acknowledgments.ack_waits_for_reader
                 && self

@@ -99,6 +99,8 @@ impl<P: Payload> Connection<P> {
             _ if len <= u64::from(self.smss) => u64::from(len > 0),
             _ => len.div_ceil(u64::from(self.smss)),
         };
+        let is_pushed = segments > 1 && self.transport.profile.segments.push_super_segments;
+        let flags = if is_pushed { flags | Flags::PSH } else { flags };
         self.counters.data_segments_sent += segments;
         self.last_sent_at = now;
         self.prr.on_sent(len);

@@ -22,10 +22,18 @@ pub struct Acknowledgments {
     pub quick_ack: bool,
     /// Maximum number of immediate acknowledgments at the start (quick ACK).
     pub quick_acks: u32,
+    /// Quick ACKs begin again with data after a pause of more than the RTO, and with data received
+    /// before (Linux `tcp_event_data_recv`, `tcp_enter_quickack_mode`): the sender's window is small
+    /// then.
+    pub quick_ack_again: bool,
     /// An ACK that would advertise a smaller window waits for a read. This holds for ACKs of full
     /// segments (Linux `__tcp_ack_snd_check`). RFC 5681 section 4.2 requires one at least every
     /// second full segment whatever the reader does.
     pub ack_waits_for_reader: bool,
+    /// A segment with PSH, or a small one, is acknowledged once everything is read (Linux
+    /// `tcp_measure_rcv_mss`, `tcp_cleanup_rbuf`): the end of a write is likely, for which the
+    /// sender may wait. RFC 9293 section 3.8.6.3 would have it wait for a second one.
+    pub ack_of_push: bool,
     /// Maximum of consecutive arrivals beyond a gap without an ACK (Linux `tcp_comp_sack_nr`). The
     /// first three are acknowledged. 0: each is (RFC 5681 section 4.2). Needs `sack`.
     pub compressed_acks: u32,

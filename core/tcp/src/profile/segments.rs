@@ -30,6 +30,9 @@ pub struct Segments {
     pub smss_multiple: u32,
     /// Super-segments: up to 64 KiB handed to the network device in one piece.
     pub segmentation_offload: bool,
+    /// Super-segments of several segments carry PSH, at which receive offload ends (Linux
+    /// `__tcp_transmit_skb`). RFC 9293 section 3.9.1.2 has it at the end of a write.
+    pub push_super_segments: bool,
     /// Segments that one interrupt of the network device delivers are joined (Linux generic
     /// receive offload). A simulated host joins them; a live device does so anyway.
     pub receive_offload: bool,

@@ -85,6 +85,47 @@ fn it_leaves_at_once_where_the_next_acknowledgment_is_far() {
 }
 
 #[test]
+fn it_leaves_at_once_where_the_next_acknowledgment_is_milliseconds_away() {
+    let mut t = Script::connect(&waiting());
+    t.leaving();
+    t.wait_ms(20);
+    t.inject("S. 0:0(0) ack 1 win 65535 <mss 1000>");
+    t.write(60_000);
+    t.leaving();
+    t.wait_ms(20);
+    t.inject(". 1:1(0) ack 4001 win 10000");
+    t.expect(". 10001:12001(2000) ack 1");
+    t.expect(". 12001:14001(2000) ack 1");
+    t.wait_ms(3);
+    t.inject(". 1:1(0) ack 10001 win 10000");
+    assert_eq!(t.leaving().len(), 3, "to 20001, in twos");
+    t.wait_ms(17);
+    // The acknowledgments of the six come in 3 ms.
+    t.inject(". 1:1(0) ack 14001 win 9000");
+    t.expect(". 20001:22001(2000) ack 1");
+    t.expect(". 22001:23001(1000) ack 1");
+    t.wait_ms(3);
+    // That of the next segment is due now.
+    t.inject(". 1:1(0) ack 16001 win 10000");
+    t.expect(". 23001:25001(2000) ack 1");
+    nothing(&mut t);
+}
+
+#[test]
+fn a_super_segment_has_psh_and_a_single_segment_has_none() {
+    let mut config = waiting();
+    config.transport_mut().profile.segments.push_super_segments = true;
+    let mut t = Script::connect(&config);
+    t.leaving();
+    t.wait_ms(20);
+    t.inject("S. 0:0(0) ack 1 win 3000 <mss 1000>");
+    t.expect(". 1:1(0) ack 1");
+    t.write(60_000);
+    t.expect("P. 1:2001(2000) ack 1");
+    t.expect(". 2001:3001(1000) ack 1");
+}
+
+#[test]
 fn the_end_of_the_stream_does_not_wait() {
     let mut t = opened(&waiting(), 3500);
     t.close();

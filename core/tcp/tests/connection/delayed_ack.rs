@@ -277,6 +277,49 @@ fn the_acknowledgment_of_an_unread_full_window_waits_for_the_reader_where_linux_
 }
 
 #[test]
+fn what_may_end_a_write_is_acknowledged_once_all_is_read_where_linux_does() {
+    let mut t = Script::established(&with(|p| p.acknowledgments.ack_of_push = true));
+    t.inject(&data(0));
+    t.read(10_000);
+    t.expect_nothing();
+    t.inject(&data(1));
+    t.expect(". 1:1(0) ack 2001");
+    t.inject("P. 2001:3001(1000) ack 1");
+    t.expect_nothing();
+    t.read(500);
+    t.expect_nothing();
+    t.read(10_000);
+    t.expect(". 1:1(0) ack 3001");
+    // A small segment, with or without PSH.
+    t.inject(". 3001:3501(500) ack 1");
+    t.read(10_000);
+    t.expect(". 1:1(0) ack 3501");
+}
+
+#[test]
+fn quick_acks_begin_again_after_a_pause_and_a_repetition_where_linux_has_it() {
+    let mut t = Script::established(&with(|p| {
+        p.acknowledgments.quick_ack = true;
+        p.acknowledgments.quick_acks = 2;
+        p.acknowledgments.quick_ack_again = true;
+    }));
+    let mut next = 0;
+    let mut is_quick = |t: &mut Script| {
+        t.inject(&data(next));
+        next += 1;
+        t.leaving().len() == 1
+    };
+    let mut pattern = |t: &mut Script| [(); 4].map(|()| is_quick(t));
+    assert_eq!(pattern(&mut t), [true, true, false, true]);
+    t.wait_ms(2000);
+    assert_eq!(pattern(&mut t), [true, true, false, true]);
+    t.inject(&data(0));
+    t.leaving();
+    // The answer to the repetition was the first of two.
+    assert_eq!(pattern(&mut t), [true, false, true, false]);
+}
+
+#[test]
 fn the_profile_of_today_is_within_what_the_standard_allows() {
     assert!(Profile::MODERN.acknowledgments.delayed_ack_timeout < Duration::from_millis(500));
     assert_eq!(Profile::MODERN.acknowledgments.ack_every, 2);
