@@ -542,7 +542,7 @@ pub fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration)
     const INITIAL: u64 = 10;
     /// Of a transfer with more, a limit near its end is a small part of the time.
     const MAX_ROUNDS: u64 = 10;
-    /// Up to so many, half of the time may be that of hosts.
+    /// Up to these, half of the time may be that of hosts.
     const FEW_ROUNDS: u64 = 8;
     let mut rounds = 2;
     let mut window = INITIAL.saturating_mul(mss.max(1));
