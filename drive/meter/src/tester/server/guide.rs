@@ -264,7 +264,7 @@ fn others() -> Vec<String> {
             "the path to the client: {} at a time, 1 of a source",
             iperf3::MAX_TRACES
         ),
-        format!("and {} each. A trace", seconds(trace::REVERSE_WAIT)),
+        format!("and {} each.", seconds(trace::REVERSE_WAIT)),
         format!(
             "at most {} a second and {} bytes each",
             Pings::MAX,
