@@ -366,9 +366,9 @@ mod tests {
         };
         assert_eq!(wanted.check(&limits), Ok(()));
         let refused = |change: fn(&mut Parameters)| {
-            let mut wanted = wanted.clone();
-            change(&mut wanted);
-            wanted.check(&limits).unwrap_err()
+            let mut changed = wanted.clone();
+            change(&mut changed);
+            changed.check(&limits).unwrap_err()
         };
         assert_eq!(refused(|it| it.parallel = 129).0, ErrorCode::NUM_STREAMS);
         assert_eq!(refused(|it| it.bandwidth = None).0, ErrorCode::TOTAL_RATE);

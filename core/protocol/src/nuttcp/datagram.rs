@@ -254,9 +254,9 @@ impl Receiver {
         }
         self.received = self.received.saturating_add(length as u64);
         self.is_counted &= count.is_none_or(|count| count <= MAX_COUNT);
-        let count = count.filter(|_| self.is_counted);
+        let sent = count.filter(|_| self.is_counted);
         let is_next =
-            count.is_none_or(|count| count == self.last_count.saturating_add(self.datagram_bytes));
+            sent.is_none_or(|count| count == self.last_count.saturating_add(self.datagram_bytes));
         if let (Some(spacing), Some(last)) = (self.spacing, self.last_arrival)
             && (is_next || !self.in_sequence)
         {
@@ -265,7 +265,7 @@ impl Receiver {
             self.interval.take(deviation);
         }
         self.last_arrival = Some(now);
-        if let Some(count) = count {
+        if let Some(count) = sent {
             self.last_count = count;
             self.sent = self.sent.max(count);
         }

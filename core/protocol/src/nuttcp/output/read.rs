@@ -128,11 +128,13 @@ impl Figure {
     /// Reads `3 ( 1+2 ) cwnd = 447 KB ( 200+247 )`.
     fn retransmissions(body: &str) -> Option<Self> {
         let (before, window) = match body.split_once(" cwnd = ") {
-            Some((before, window)) => (before, Some(counted(window)?)),
+            Some((before, window)) => {
+                let (kib, by_stream) = counted(window)?;
+                (before, Some(CongestionWindow { kib, by_stream }))
+            }
             None => (body, None),
         };
         let (count, by_stream) = counted(before)?;
-        let window = window.map(|(kib, by_stream)| CongestionWindow { kib, by_stream });
         Some(Self::Retransmissions(
             Retransmissions { count, by_stream },
             window,
@@ -159,10 +161,10 @@ fn scan<const N: usize>(text: &str, pattern: &str) -> Option<[f64; N]> {
 
 /// Reads `3`, `3 ( 1+2 )` or `447 KB ( 200+247 )`.
 fn counted(text: &str) -> Option<(u32, Vec<u32>)> {
-    let (count, streams) = text.split_once('(').unwrap_or((text, ""));
-    let count = count.split_whitespace().next()?.trim_end_matches(',');
+    let (sum, parts) = text.split_once('(').unwrap_or((text, ""));
+    let count = sum.split_whitespace().next()?.trim_end_matches(',');
     // At most one number per stream.
-    let streams = streams.trim_end_matches(')').trim().split('+');
+    let streams = parts.trim_end_matches(')').trim().split('+');
     let by_stream: Option<Vec<u32>> = streams
         .take(usize::from(MAX_STREAMS))
         .map(|number| number.parse().ok())

@@ -65,8 +65,8 @@ fn unless_single(by_stream: Vec<u32>) -> Vec<u32> {
 
 fn window(parts: &[&StreamInterval], role: Role) -> Option<CongestionWindow> {
     let kib = |part: &&StreamInterval| part.view.map(|view| (view.cwnd.as_u64() >> 10) as u32);
-    let by_stream: Option<Vec<u32>> = parts.iter().map(kib).collect();
-    let by_stream = by_stream.filter(|all| role == Role::Sender && !all.is_empty())?;
+    let all: Option<Vec<u32>> = parts.iter().map(kib).collect();
+    let by_stream = all.filter(|all| role == Role::Sender && !all.is_empty())?;
     Some(CongestionWindow {
         kib: by_stream.iter().sum(),
         by_stream: unless_single(by_stream),
@@ -244,8 +244,10 @@ pub(super) fn results(
 
 /// An amount rounded in a line as a whole number of datagrams.
 fn whole(bytes: u64, datagram: u64) -> u64 {
-    let datagram = datagram.max(1);
-    (bytes + datagram / 2) / datagram * datagram
+    match datagram {
+        0 => bytes,
+        _ => (bytes + datagram / 2) / datagram * datagram,
+    }
 }
 
 /// Time of an amount. In a line, rate and data are more exact than the time.

@@ -48,10 +48,9 @@ pub(in super::super) fn serve(
         Err(error) => return Ended::without_data(error.to_string()),
     };
     let mut stamped = 0;
-    let streams = streams(&mut served, stops);
+    let accepted = streams(&mut served, stops);
     opened();
-    let streams = streams.and_then(|streams| transfer.open(streams));
-    if let Err(error) = streams {
+    if let Err(error) = accepted.and_then(|streams| transfer.open(streams)) {
         return Ended::without_data(error.to_string());
     }
     let connected = figures::connected(&transfer.traffic);
