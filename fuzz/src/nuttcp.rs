@@ -1,13 +1,13 @@
 //! nuttcp's state machines with arbitrary octets: either end, lines, datagrams.
 
-use gigatcp_protocol::nuttcp::datagram::{Receiver, StreamMark};
+use gigatcp_protocol::nuttcp::datagram::{Receiver, StreamStamp};
 use gigatcp_protocol::nuttcp::greeting::Agreed;
 use gigatcp_protocol::nuttcp::lines::{MAX_LINE, MAX_WAITING};
 use gigatcp_protocol::nuttcp::output::interval::Interval;
 use gigatcp_protocol::nuttcp::output::read::Line;
 use gigatcp_protocol::nuttcp::output::verbose::{Connected, Totals};
-use gigatcp_protocol::nuttcp::parameters::{Format, Limits, Parameters, Wanted};
-use gigatcp_protocol::nuttcp::{Client, Output, Server, Side, Version};
+use gigatcp_protocol::nuttcp::parameters::{Format, Parameters, Wanted};
+use gigatcp_protocol::nuttcp::{CONTROL_PORT, Client, Output, Server, Side, Version};
 use gigatcp_units::{Duration, Instant};
 
 /// Maximum outputs after a full queue: a refusal, the failure, the close.
@@ -37,23 +37,18 @@ fn client(how: u8, octets: &[u8]) {
             Side::Transmitter
         },
         interval: Duration::from_secs(u64::from(flag(2))),
-        traceroute: flag(3) && flag(4),
         private: true,
         ..Parameters::default()
     };
-    let mut client = match flag(5) {
-        true => Client::new(parameters),
-        false => Client::without_greeting(parameters),
-    };
+    let mut client = Client::new(parameters);
     let mut closed = drain(|| client.poll_output());
     let size = 1 + usize::from(how >> 6) * 50;
     for (index, piece) in octets.chunks(size).enumerate() {
         client.handle_bytes(piece);
         match index % 7 {
-            0 => client.streams_connected(&Connected::default()),
+            0 => client.streams_connected(None),
             3 => client.interval(Interval::default()),
             5 if flag(3) => client.finished(Totals::default()),
-            6 if flag(4) => client.handle_urgent(piece[0]),
             _ => {}
         }
         closed = closes_once(closed, || client.poll_output());
@@ -68,10 +63,7 @@ fn client(how: u8, octets: &[u8]) {
 
 /// Runs a server whose client sends `octets` in pieces while its driver continues.
 fn server(how: u8, octets: &[u8]) {
-    let mut server = Server::new(Limits {
-        third_party: how & 1 == 1,
-        ..Limits::default()
-    });
+    let mut server = Server::new(CONTROL_PORT);
     let mut closed = false;
     let size = 1 + usize::from(how >> 1);
     for (index, piece) in octets.chunks(size).enumerate() {
@@ -81,9 +73,7 @@ fn server(how: u8, octets: &[u8]) {
             2 | 3 => server.streams_connected(&Connected::default()),
             4 => server.interval(Interval::default()),
             5 => server.abort(),
-            6 => server.text(&String::from_utf8_lossy(piece)),
-            7 => server.warn(&String::from_utf8_lossy(piece)),
-            8 => server.private(&String::from_utf8_lossy(piece)),
+            6 => server.private(&String::from_utf8_lossy(piece)),
             _ => {}
         }
         closed = closes_once(closed, || server.poll_output());
@@ -91,7 +81,6 @@ fn server(how: u8, octets: &[u8]) {
     server.handle_closed();
     server.streams_connected(&Connected::default());
     server.finished(&Totals::default());
-    server.text_ended();
     assert!(
         closes_once(closed, || server.poll_output()),
         "a server ends with its client"
@@ -125,20 +114,13 @@ fn drain<E>(mut poll: impl FnMut() -> Option<Output<E>>) -> bool {
 /// Feeds lines: one with numbers is written again with numbers.
 fn lines(octets: &[u8]) {
     for line in String::from_utf8_lossy(octets).lines() {
-        for format in [Format::RTT, Format::RTT.with(Format::PARSE)] {
-            match Line::read(line) {
-                Line::Interval(interval) => {
-                    let again = Line::read(&interval.line(format));
-                    assert!(matches!(again, Line::Interval(_)), "{line:?}: {again:?}");
-                }
-                Line::Brief(brief) => {
-                    let again = Line::read(&brief.line_by_stream(format));
-                    assert!(matches!(again, Line::Brief(_)), "{line:?}: {again:?}");
-                }
-                _ => {}
-            }
+        if let Some(Line::Interval(interval)) = Line::read(line) {
+            let _ = interval.line(Format::PARSE);
+            let again = Line::read(&interval.line(Format::RTT));
+            let is_interval = matches!(again, Some(Line::Interval(_)));
+            assert!(is_interval, "{line:?}: {again:?}");
         }
-        let _ = Parameters::read(line).map(|(parameters, _)| parameters.check(&Limits::default()));
+        let _ = Parameters::read(line).map(|(parameters, _)| parameters.check(CONTROL_PORT));
     }
 }
 
@@ -151,7 +133,6 @@ fn datagrams(how: u8, octets: &[u8]) {
         instantaneous: true,
         interval: Duration::from_millis(u64::from(how & 1)),
         jitter: Wanted(u32::from(how) >> 2),
-        one_way_delay: Wanted(u32::from(how) >> 5),
         ..Parameters::default()
     };
     let mut receiver = Receiver::new(&parameters, &Agreed::new(Version::OURS, &parameters));
@@ -161,9 +142,8 @@ fn datagrams(how: u8, octets: &[u8]) {
     while let [length, time, after @ ..] = rest {
         let (datagram, after) = after.split_at(usize::from(*length).min(after.len()));
         now += Duration::from_micros(u64::from(*time) * 100);
-        let clock = Duration::from_nanos(now.as_nanos());
-        receiver.on_datagram(now, Some(clock), datagram);
-        let _ = StreamMark::read(datagram).and_then(|mark| mark.stamp(datagram));
+        receiver.on_datagram(now, datagram);
+        let _ = StreamStamp::read(datagram);
         if time % 16 == 0 {
             receiver.take_interval();
         }

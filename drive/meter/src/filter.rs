@@ -278,10 +278,8 @@ impl<'a> Reader<'a> {
 
     fn bare(&self, word: &str) -> Result<Filter, String> {
         if let Some(id) = word.strip_prefix("pid:") {
-            let id = id.parse();
-            return id
-                .map(Filter::Pid)
-                .map_err(|_| format!("`{word}` is not the number of a process"));
+            let parsed = id.parse().map(Filter::Pid);
+            return parsed.map_err(|_| format!("`{word}` is not the number of a process"));
         }
         if let Some(name) = word.strip_prefix("proc:") {
             return Ok(Filter::Process(name.into()));
@@ -295,21 +293,22 @@ impl<'a> Reader<'a> {
         let is_v6 = word.parse::<IpAddr>().is_ok() || word.contains('/');
         let (host, port) = match word.rsplit_once(':') {
             Some((host, port)) if !is_v6 => {
-                let port = port.parse().map_err(|_| bad("a place: no such port"))?;
-                (host, Some(port))
+                let number = port.parse().map_err(|_| bad("a place: no such port"))?;
+                (host, Some(number))
             }
             _ => (word, None),
         };
-        let (host, length) = match host.split_once('/') {
-            Some((host, length)) => {
-                let length = length
-                    .parse()
-                    .map_err(|_| bad("an address with a prefix length"))?;
-                (host, length)
+        let (bracketed, length) = match host.split_once('/') {
+            Some((address, length)) => {
+                let bits = length.parse();
+                (
+                    address,
+                    bits.map_err(|_| bad("an address with a prefix length"))?,
+                )
             }
             None => (host, 128),
         };
-        let host = host.trim_matches(['[', ']']);
+        let host = bracketed.trim_matches(['[', ']']);
         let addresses = match host.parse() {
             _ if host.is_empty() || host == "*" => Vec::new(),
             Ok(address) => vec![address],

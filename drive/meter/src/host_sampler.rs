@@ -172,8 +172,8 @@ fn throttled() -> Option<Duration> {
 /// Throttled time of a `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
 fn throttled_of(stat: &str) -> Option<Duration> {
     stat.lines().find_map(|line| {
-        let (word, number) = line.split_once(' ')?;
-        let number = number.trim().parse().ok()?;
+        let (word, rest) = line.split_once(' ')?;
+        let number = rest.trim().parse().ok()?;
         match word {
             "throttled_time" => Some(Duration::from_nanos(number)),
             "throttled_usec" => Some(Duration::from_micros(number)),

@@ -2,35 +2,31 @@
 //!
 //! ```text
 //! Hello ──HELO──> Consent ──OK──> Accepted ──streams_connected──> Transfer
-//!   │               │                                               │
-//!   KO              KO                                 closed and finished()
-//!   v               v                                               v
-//! OldServer      Refused ─────────────────────────────────────────> Over
+//!                   │                                               │
+//!                   KO                                 closed and finished()
+//!                   v                                               v
+//!                Refused ─────────────────────────────────────────> Over
 //! ```
 //!
 //! The receiver's figures are authoritative. If the client transmits they are the server's lines;
 //! if it receives they are its own. The transmitter's figures are its CPU time, its retransmissions
 //! and congestion window. A line has a rounded amount; if this side's exact amount would print the
 //! same, the exact one is used.
-//!
-//! Tests to third parties and traceroutes have no data streams: after [`Event::Accepted`] the
-//! server's output arrives as [`Event::Text`], then [`Event::Done`].
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 
 use gigatcp_units::Duration;
 
 use super::datagram::{ABORT, losses};
-use super::error::{Error, Unsupported, excerpt};
-use super::greeting::{self, Agreed, DONE, KO};
+use super::error::{Error, excerpt};
+use super::greeting::{self, Agreed, KO};
 use super::lines::{self, Lines, MAX_PRIVATE, MAX_WAITING};
 use super::output::brief::Brief;
 use super::output::interval::Interval;
-use super::output::read::{Line, Verbose};
-use super::output::verbose::{Connected, Totals};
-use super::output::{Amount, CongestionWindow, Retransmissions, Spread};
+use super::output::read::{Figure, Line};
+use super::output::verbose::Totals;
+use super::output::{Amount, CongestionWindow, Jitter, Retransmissions};
 use super::parameters::Parameters;
 use super::version::Version;
 use super::{Output, Side, Waiting};
@@ -41,25 +37,16 @@ const MAX_REASON: usize = 1024;
 /// A result or an instruction for a client's driver.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// The server is older than the greeting: connect again, with
-    /// [`Client::without_greeting`].
-    OldServer,
-    /// The server does not support an option; the test runs without it.
-    Without(Unsupported),
-    /// The server consents: open the data streams, or trace the route from here.
+    /// The server consents: open the data streams.
     Accepted(Agreed),
     /// An interval, measured by the receiver.
     Interval(Box<Interval>),
-    /// A line of the server about its setup or results.
-    Said(Side, Verbose),
-    /// A line without a known form.
-    Text(String),
     /// The server receives no data: stop sending.
     Abort,
-    /// The server has seen the end of the data, or of its output.
+    /// The server has seen the end of the data.
     Done,
-    /// The test is over; both sides' figures, combined.
-    Finished(Box<Brief>),
+    /// The test is over: both sides' figures, combined, and the amount that the server reported.
+    Finished(Box<Brief>, Amount),
     /// The test is over without results.
     Failed(Error),
 }
@@ -68,7 +55,6 @@ pub enum Event {
 enum State {
     #[default]
     Hello,
-    OldServer,
     Consent,
     Refused,
     Accepted,
@@ -83,8 +69,7 @@ struct Peer {
     cpu_percent: u32,
     retransmissions: Option<Retransmissions>,
     congestion_window: Option<CongestionWindow>,
-    jitter: Spread,
-    one_way_delay: Spread,
+    jitter: Option<Jitter>,
     rtt: Option<Duration>,
 }
 
@@ -106,26 +91,15 @@ pub struct Client {
 impl Client {
     /// Creates a client that greets.
     pub fn new(parameters: Parameters) -> Self {
-        let mut client = Self::idle(parameters);
+        let mut client = Self {
+            parameters,
+            ..Self::default()
+        };
         client.waiting.send(greeting::hello(Version::OURS));
         client
     }
 
-    /// Creates a client of a server that is older than the greeting.
-    pub fn without_greeting(parameters: Parameters) -> Self {
-        let mut client = Self::idle(parameters);
-        client.send_parameters(Version::UNKNOWN);
-        client
-    }
-
-    fn idle(parameters: Parameters) -> Self {
-        Self {
-            parameters,
-            ..Self::default()
-        }
-    }
-
-    /// Parameters; options that the server does not support are switched off.
+    /// Parameters of the test.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
@@ -154,33 +128,16 @@ impl Client {
         }
     }
 
-    /// Handles a byte from the server that arrived as TCP urgent data.
-    pub fn handle_urgent(&mut self, byte: u8) {
-        if self.state == State::Over {
-            return;
-        }
-        if byte == ABORT {
-            self.waiting.event(Event::Abort);
-        } else {
-            self.fail(Error::Unexpected {
-                read: char::from(byte).into(),
-                expected: "`A` as urgent data",
-            });
-        }
-    }
-
     /// Handles the end of the server's data.
     pub fn handle_closed(&mut self) {
         let expected = match self.state {
             State::Over => return,
-            State::OldServer => return self.end(Event::OldServer),
             State::Refused => {
                 let said = core::mem::take(&mut self.reason);
                 return self.fail(Error::Refused { said });
             }
             State::Hello => "a greeting",
             State::Consent => "`OK` or `KO`",
-            State::Accepted | State::Transfer if !self.parameters.has_data() => "`DONE`",
             State::Accepted | State::Transfer => {
                 self.is_closed = true;
                 if self.peer.amount.is_some() {
@@ -192,11 +149,11 @@ impl Client {
         self.fail(Error::Closed { expected });
     }
 
-    /// Records that the data streams are open.
-    pub fn streams_connected(&mut self, connected: &Connected) {
+    /// Records that the data streams are open, and the time to open the first connection.
+    pub fn streams_connected(&mut self, rtt: Option<Duration>) {
         if self.state == State::Accepted {
             self.state = State::Transfer;
-            self.rtt = connected.rtt;
+            self.rtt = rtt;
         }
     }
 
@@ -222,14 +179,10 @@ impl Client {
 
     fn on_line(&mut self, line: &str) {
         match self.state {
-            State::Hello if line.starts_with(KO) => self.state = State::OldServer,
             State::Hello => match greeting::read_hello(line) {
                 Ok(version) => self.send_parameters(version),
                 Err(error) => self.fail(error),
             },
-            State::OldServer if line.starts_with(KO) => self.end(Event::OldServer),
-            // The server repeats the line that it rejected, with an explanation.
-            State::OldServer => self.add_reason(line),
             State::Over => {}
             State::Consent if line.starts_with(KO) => self.state = State::Refused,
             State::Consent => match greeting::read_consent(line) {
@@ -245,19 +198,7 @@ impl Client {
                 self.fail(Error::Refused { said });
             }
             State::Refused => self.add_reason(line),
-            State::Accepted | State::Transfer if self.parameters.has_data() => {
-                self.on_output(line);
-            }
-            State::Accepted | State::Transfer => self.on_foreign(line),
-        }
-    }
-
-    /// Handles a line of a third party or traceroute.
-    fn on_foreign(&mut self, line: &str) {
-        if line.starts_with(DONE) {
-            self.end(Event::Done);
-        } else {
-            self.waiting.event(Event::Text(line.to_owned()));
+            State::Accepted | State::Transfer => self.on_output(line),
         }
     }
 
@@ -279,27 +220,20 @@ impl Client {
             return;
         }
         match Line::read(line) {
-            Line::Empty => {}
-            Line::Done => self.waiting.event(Event::Done),
-            Line::Interval(interval) => self.waiting.event(Event::Interval(interval.into())),
-            Line::Verbose(_, Verbose::Error(said)) => {
+            Some(Line::Done) => self.waiting.event(Event::Done),
+            Some(Line::Interval(interval)) => self.waiting.event(Event::Interval(interval.into())),
+            Some(Line::Error(said)) => {
                 let said = excerpt(&said);
                 self.fail(Error::Peer { said });
             }
-            Line::Verbose(side, said) => {
-                self.peer.note(&said);
-                self.waiting.event(Event::Said(side, said));
-            }
-            Line::Brief(_) | Line::Text(_) => self.waiting.event(Event::Text(line.to_owned())),
+            Some(Line::Figure(figure)) => self.peer.set(figure),
+            None => {}
         }
     }
 
     fn send_parameters(&mut self, server: Version) {
         match self.parameters.line(server) {
-            Ok((line, without)) => {
-                for unsupported in without {
-                    self.waiting.event(Event::Without(unsupported));
-                }
+            Ok(line) => {
                 self.waiting.send(line);
                 self.state = State::Consent;
             }
@@ -325,47 +259,47 @@ impl Client {
             return;
         };
         let brief = self.combine(own, amount);
-        self.end(Event::Finished(Box::new(brief)));
+        self.end(Event::Finished(Box::new(brief), amount));
     }
 
-    fn combine(&self, own: &Totals, amount: Amount) -> Brief {
+    fn combine(&self, own: &Totals, reported: Amount) -> Brief {
         let peer = &self.peer;
-        let amount = amount.refined(own.amount.bytes);
+        let reported = reported.refined(own.amount.bytes);
         let (own_cpu, peer_cpu) = (own.usage.percent(), peer.cpu_percent);
-        let mut brief = match self.parameters.client {
-            Side::Transmitter => Brief {
-                received: amount,
-                transmitter_cpu_percent: own_cpu,
-                receiver_cpu_percent: peer_cpu,
-                transmitted: Some(own.amount.bytes),
-                jitter: peer.jitter,
-                one_way_delay: peer.one_way_delay,
-                retransmissions: own.retransmissions.clone(),
-                congestion_window: own.congestion_window.clone(),
-                ..Brief::default()
-            },
-            Side::Receiver => Brief {
-                received: own.amount,
-                transmitter_cpu_percent: peer_cpu,
-                receiver_cpu_percent: own_cpu,
-                transmitted: Some(amount.bytes),
-                jitter: own.jitter,
-                one_way_delay: own.one_way_delay,
-                retransmissions: peer.retransmissions.clone(),
-                congestion_window: peer.congestion_window.clone(),
-                ..Brief::default()
-            },
+        let (mut brief, sent) = match self.parameters.client {
+            Side::Transmitter => {
+                let brief = Brief {
+                    received: reported,
+                    transmitter_cpu_percent: own_cpu,
+                    receiver_cpu_percent: peer_cpu,
+                    jitter: peer.jitter,
+                    retransmissions: own.retransmissions.clone(),
+                    congestion_window: own.congestion_window.clone(),
+                    ..Brief::default()
+                };
+                (brief, own.amount.bytes)
+            }
+            Side::Receiver => {
+                let brief = Brief {
+                    received: own.amount,
+                    transmitter_cpu_percent: peer_cpu,
+                    receiver_cpu_percent: own_cpu,
+                    jitter: own.jitter,
+                    retransmissions: peer.retransmissions.clone(),
+                    congestion_window: peer.congestion_window.clone(),
+                    ..Brief::default()
+                };
+                (brief, reported.bytes)
+            }
         };
         if self.parameters.udp {
-            let sent = brief.transmitted.unwrap_or_default().as_u64();
-            let datagram = u64::from(self.parameters.buffer_bytes);
-            brief.loss = Some(losses(sent, brief.received.bytes.as_u64(), datagram));
+            let (sent, received) = (sent.as_u64(), brief.received.bytes.as_u64());
+            let datagram = self.parameters.buffer_bytes.into();
+            brief.loss = Some(losses(sent, received, datagram));
         } else {
-            brief.transmitted = None;
             brief.rtt = self.rtt.or(peer.rtt);
         }
-        brief.jitter = brief.jitter.only(self.parameters.jitter);
-        brief.one_way_delay = brief.one_way_delay.only(self.parameters.one_way_delay);
+        brief.jitter = brief.jitter.filter(|_| self.parameters.jitter.any());
         brief
     }
 
@@ -382,19 +316,17 @@ impl Client {
 }
 
 impl Peer {
-    /// Stores the figures of a line; the last of a kind counts.
-    fn note(&mut self, said: &Verbose) {
-        match said {
-            Verbose::Totals(amount) => self.amount = Some(*amount),
-            Verbose::CpuPercent(percent) => self.cpu_percent = *percent,
-            Verbose::Retransmissions(of, window) => {
-                self.retransmissions = Some(of.clone());
-                self.congestion_window = window.clone();
+    /// Stores a figure; the last of a kind counts.
+    fn set(&mut self, figure: Figure) {
+        match figure {
+            Figure::Totals(amount) => self.amount = Some(amount),
+            Figure::CpuPercent(percent) => self.cpu_percent = percent,
+            Figure::Retransmissions(of, window) => {
+                self.retransmissions = Some(of);
+                self.congestion_window = window;
             }
-            Verbose::Connection { rtt, .. } => self.rtt = *rtt,
-            Verbose::Jitter(spread) => self.jitter = *spread,
-            Verbose::OneWayDelay(spread) => self.one_way_delay = *spread,
-            _ => {}
+            Figure::Rtt(rtt) => self.rtt = Some(rtt),
+            Figure::Jitter(jitter) => self.jitter = Some(jitter),
         }
     }
 }

@@ -51,22 +51,23 @@ pub enum Error {
         expected: &'static str,
     },
     /// A parameter that the client's version always sends is missing.
-    #[error("read parameters without `{key}`, expected it from {}", senders(*.since))]
+    #[error("read parameters without `{key}`, expected it from nuttcp {since} or later")]
     MissingParameter {
         /// The parameter's key.
         key: &'static str,
         /// The first version that sends it.
         since: Version,
     },
-    /// The client requests a service that this server is configured to deny.
-    #[error("this server does not allow {what}")]
-    NotAllowed {
-        /// The requested service.
-        what: &'static str,
-    },
     /// The server does not support an option without which the test has no meaning.
-    #[error("{0}")]
-    Unsupported(Unsupported),
+    #[error("`{key}` needs nuttcp {since} or later, the server is {server}")]
+    Unsupported {
+        /// The parameter's key.
+        key: &'static str,
+        /// The server's version.
+        server: Version,
+        /// The first version that supports the option.
+        since: Version,
+    },
     /// The server refused the test.
     #[error("the server refused the test: {said}")]
     Refused {
@@ -81,34 +82,10 @@ pub enum Error {
     },
 }
 
-/// An option that the server's version does not support.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{key}` needs nuttcp {since} or later, the server is {server}")]
-pub struct Unsupported {
-    /// The parameter's key.
-    pub key: &'static str,
-    /// The server's version.
-    pub server: Version,
-    /// The first version that supports the option.
-    pub since: Version,
-}
-
-/// The versions that send a parameter.
-fn senders(since: Version) -> String {
-    match since {
-        Version::UNKNOWN => "every nuttcp".to_owned(),
-        since => format!("nuttcp {since} or later"),
-    }
-}
-
 /// Beginning of a peer's text, short enough to be repeated.
 pub(super) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(EXCERPT) {
         None => text.to_owned(),
-        Some((end, _)) => {
-            let mut short = text[..end].to_owned();
-            short.push_str("...");
-            short
-        }
+        Some((end, _)) => format!("{}...", &text[..end]),
     }
 }

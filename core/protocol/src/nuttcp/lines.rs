@@ -87,11 +87,4 @@ impl Lines {
     pub fn held(&self) -> usize {
         self.begun.len()
     }
-
-    /// A last line without an end, after the connection was closed.
-    #[must_use]
-    pub fn rest(&mut self) -> Option<String> {
-        let rest = core::mem::take(&mut self.begun);
-        (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
-    }
 }

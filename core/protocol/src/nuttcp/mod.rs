@@ -40,9 +40,9 @@
 //! since (three times that for text that is not UTF-8). A peer that exceeds either ends the test
 //! with an error.
 //!
-//! Facts are from nuttcp 8.2.2 (source) and 6.1.2 (on the wire). Out of scope: the mode without a
-//! control connection ("classic"), in which both ends are started by hand; current versions have it
-//! only as a fallback.
+//! Facts are from nuttcp 8.2.2 (source) and 6.1.2 (on the wire). Out of scope: older versions; tests
+//! with a third party, traceroutes and multicast; the mode without a control connection
+//! ("classic"), in which both ends are started by hand.
 
 pub mod client;
 pub mod datagram;
@@ -73,9 +73,6 @@ pub const CONTROL_PORT: u16 = 5000;
 
 /// Port of the first data stream; stream `i` uses the `i`-th after it.
 pub const DATA_PORT: u16 = 5101;
-
-/// Port of the first data stream before 6.2.8.
-pub const OLD_DATA_PORT: u16 = 5001;
 
 /// Time to wait before opening each data connection.
 ///

@@ -23,7 +23,7 @@ use super::greeting::{self, Agreed, DONE};
 use super::lines::{self, Lines, MAX_WAITING};
 use super::output::interval::Interval;
 use super::output::verbose::{Connected, Totals, Writer};
-use super::parameters::{Limits, Parameters};
+use super::parameters::Parameters;
 use super::version::Version;
 use super::{Output, Side, Waiting};
 
@@ -31,9 +31,6 @@ use super::{Output, Side, Waiting};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
     /// A client requests a test: bind, then accept; or refuse.
-    ///
-    /// A traceroute (to the client) or a test to a third party ([`Parameters::delegated`]) is run
-    /// after accepting. Its lines are passed to [`Server::text`].
     Requested(alloc::boxed::Box<Parameters>, Agreed),
     /// The client has closed its half of the control connection: end the transfer.
     ClientClosed,
@@ -55,7 +52,7 @@ enum State {
 /// A server of one client.
 #[derive(Clone, Default, Debug)]
 pub struct Server {
-    limits: Limits,
+    control_port: u16,
     state: State,
     lines: Lines,
     waiting: Waiting<Event>,
@@ -67,9 +64,9 @@ pub struct Server {
 
 impl Server {
     /// Creates a server for a client that has just connected.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(control_port: u16) -> Self {
         Self {
-            limits,
+            control_port,
             ..Self::default()
         }
     }
@@ -127,7 +124,7 @@ impl Server {
 
     /// Records that the data streams are open, and reports them to the client.
     pub fn streams_connected(&mut self, connected: &Connected) {
-        if self.state == State::Accepted && self.parameters.has_data() {
+        if self.state == State::Accepted {
             let mut writer = self.writer();
             writer.setup(&self.parameters, connected);
             self.waiting.send(writer.finish());
@@ -140,41 +137,19 @@ impl Server {
         if self.state != State::Running || !self.has_intervals() {
             return;
         }
-        if self.client < Version::RETRANSMISSIONS {
-            interval.retransmissions = None;
-        }
         if self.client < Version::CONGESTION_WINDOW {
             interval.congestion_window = None;
-        }
-        if let Some(total) = &mut interval.total {
-            total.retransmissions = interval
-                .retransmissions
-                .as_ref()
-                .and(total.retransmissions.take());
-            total.congestion_window = interval
-                .congestion_window
-                .as_ref()
-                .and(total.congestion_window.take());
         }
         let mut line = interval.line(self.parameters.format);
         line.push('\n');
         self.waiting.send(line);
     }
 
-    /// Sends a warning to the client's user during the transfer.
-    pub fn warn(&mut self, warning: &str) {
-        if self.state == State::Running {
-            let mut writer = self.writer();
-            writer.line(&alloc::format!("Warning: {}", one_line(warning)));
-            self.waiting.send(writer.finish());
-        }
-    }
-
-    /// Notifies a sending UDP client that nothing arrives, if its version supports that.
+    /// Notifies a sending UDP client that nothing arrives.
     pub fn abort(&mut self) {
         let is_receiver = self.parameters.udp && self.parameters.server() == Side::Receiver;
         let is_running = matches!(self.state, State::Accepted | State::Running);
-        if is_running && is_receiver && self.client >= Version::SECOND_BEGIN {
+        if is_running && is_receiver {
             self.waiting.push(Output::SendUrgent(ABORT));
         }
     }
@@ -204,25 +179,6 @@ impl Server {
         self.close();
     }
 
-    /// Forwards a line of a third party or traceroute.
-    pub fn text(&mut self, line: &str) {
-        if self.state == State::Accepted && !self.parameters.has_data() {
-            // A line that begins like the end would end the client's reading.
-            let is_end = line.starts_with(DONE);
-            let indent = if is_end { " " } else { "" };
-            self.waiting
-                .send(alloc::format!("{indent}{}\n", one_line(line)));
-        }
-    }
-
-    /// Ends the output of a third party or traceroute, and closes.
-    pub fn text_ended(&mut self) {
-        if self.state == State::Accepted && !self.parameters.has_data() {
-            self.waiting.send(alloc::format!("{DONE}\n"));
-            self.close();
-        }
-    }
-
     fn on_line(&mut self, line: &str) {
         match self.state {
             State::Hello => match greeting::read_hello(line) {
@@ -231,8 +187,6 @@ impl Server {
                     self.waiting.send(greeting::hello(Version::OURS));
                     self.state = State::Parameters;
                 }
-                // A client older than the greeting begins with its parameters.
-                Err(_) if line.starts_with("buflen") => self.on_parameters(line),
                 Err(error) => self.fail(error),
             },
             State::Parameters => self.on_parameters(line),
@@ -246,7 +200,7 @@ impl Server {
 
     fn on_parameters(&mut self, line: &str) {
         let read = Parameters::read(line).and_then(|(parameters, version)| {
-            parameters.check(&self.limits)?;
+            parameters.check(self.control_port)?;
             Ok((parameters, version))
         });
         match read {

@@ -1,12 +1,12 @@
 //! Any bytes: no machine panics, and none keeps more than its limits.
 
-use gigatcp_protocol::nuttcp::datagram::{Datagram, Receiver, StreamMark};
+use gigatcp_protocol::nuttcp::datagram::{Datagram, Receiver, StreamStamp};
 use gigatcp_protocol::nuttcp::greeting::Agreed;
 use gigatcp_protocol::nuttcp::lines::{Lines, MAX_LINE, MAX_WAITING};
 use gigatcp_protocol::nuttcp::output::interval::Interval;
 use gigatcp_protocol::nuttcp::output::read::Line;
 use gigatcp_protocol::nuttcp::output::verbose::Connected;
-use gigatcp_protocol::nuttcp::parameters::{Limits, Parameters, Wanted};
+use gigatcp_protocol::nuttcp::parameters::{Parameters, Wanted};
 use gigatcp_protocol::nuttcp::{Client, Output, Server, Side, Version};
 use gigatcp_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -16,13 +16,15 @@ use crate::{amount, totals};
 /// Parts of messages, to get past the first line.
 const PHRASES: [&str; 18] = [
     "HELO nuttcp v8.2.2\n",
-    "HELO nuttcp v3.1.6\n",
+    "HELO nuttcp v6.1.2\n",
     "OK v8.2.2\n",
     "KO\n",
     "DONE\n",
     "\n",
     "buflen = 65536, nbuf = 9, win = 0, nstream = 1, rate = 0, port = 5101, trans = 1, \
-     braindead = 0, timeout = 1, udp = 1, vers = 3.1.6\n",
+     braindead = 0, timeout = 1, udp = 1, vers = 6.1.2, interval = 1, reverse = 0, format = 2048, \
+     traceroute = 0, irate = 0, thirdparty = _NULL_ , multicast = 0 , datamss = 0 , tos = 0 , \
+     nbuf_bytes = 0 , rate_pps = 0 , nodelay = 0\n",
     "nuttcp-r: 1.0 MB in 1.00 real seconds = 1.0 KB/sec = 1.0 Mbps\n",
     "nuttcp-t: retrans = 3 ( 1+2 ) cwnd = 4 KB\n",
     "nuttcp-r: stats=cpu user=1 cpu=4%\n",
@@ -65,31 +67,26 @@ proptest! {
         let parameters = Parameters {
             udp: bits & 1 == 1,
             client: if bits & 2 == 2 { Side::Receiver } else { Side::Transmitter },
-            traceroute: bits & 12 == 12,
             ..Parameters::default()
         };
-        let mut client = match bits & 16 {
-            0 => Client::new(parameters),
-            _ => Client::without_greeting(parameters),
-        };
+        let mut client = Client::new(parameters);
         for (index, piece) in bytes.chunks(size).enumerate() {
             client.handle_bytes(piece);
             match index % 5 {
-                1 => client.streams_connected(&Connected::default()),
+                1 => client.streams_connected(None),
                 2 => client.interval(Interval::default()),
                 3 if bits & 32 == 0 => client.finished(totals(amount(1.0, 1.0), 1.0)),
                 _ => {}
             }
             prop_assert!(drain(|| client.poll_output()) <= MAX_WAITING + 2);
         }
-        client.handle_urgent(bits);
         client.handle_closed();
         drain(|| client.poll_output());
     }
 
     #[test]
     fn a_server_survives_any_client(bytes in any_bytes(), size in 1..200usize, bits in any::<u8>()) {
-        let mut server = Server::new(Limits { third_party: true, ..Limits::default() });
+        let mut server = Server::new(5000);
         for (index, piece) in bytes.chunks(size).enumerate() {
             server.handle_bytes(piece);
             match (index + usize::from(bits)) % 7 {
@@ -97,7 +94,6 @@ proptest! {
                 3 => server.streams_connected(&Connected::default()),
                 4 => server.interval(Interval::default()),
                 5 => server.abort(),
-                6 => server.text("line"),
                 _ => {}
             }
             prop_assert!(drain(|| server.poll_output()) <= MAX_WAITING + 3);
@@ -142,15 +138,14 @@ proptest! {
             instantaneous: true,
             interval: Duration::from_millis(u64::from(bits & 1)),
             jitter: Wanted(bits >> 8),
-            one_way_delay: Wanted(bits >> 16),
             ..Parameters::default()
         };
         let mut receiver = Receiver::new(&parameters, &Agreed::new(Version::OURS, &parameters));
         for (time, bytes) in datagrams {
             let _ = Datagram::read(&bytes);
-            let _ = StreamMark::read(&bytes).and_then(|mark| mark.stamp(&bytes));
+            let _ = StreamStamp::read(&bytes);
             let now = Instant::from_nanos(time);
-            receiver.on_datagram(now, Some(Duration::from_nanos(time)), &bytes);
+            receiver.on_datagram(now, &bytes);
             if time % 3 == 0 {
                 receiver.take_interval();
             }

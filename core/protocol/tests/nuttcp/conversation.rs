@@ -5,7 +5,7 @@ use gigatcp_protocol::nuttcp::output::brief::Brief;
 use gigatcp_protocol::nuttcp::output::interval::Interval;
 use gigatcp_protocol::nuttcp::output::verbose::{Connected, Totals};
 use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Retransmissions};
-use gigatcp_protocol::nuttcp::parameters::{Format, Limits, Parameters};
+use gigatcp_protocol::nuttcp::parameters::Parameters;
 use gigatcp_protocol::nuttcp::{Client, Output, Server, Side, server};
 use gigatcp_units::{Bytes, Duration};
 
@@ -24,10 +24,7 @@ impl Pair {
     fn new(parameters: Parameters) -> Self {
         Self {
             client: Client::new(parameters),
-            server: Server::new(Limits {
-                third_party: true,
-                ..Limits::default()
-            }),
+            server: Server::new(5000),
             of_client: Vec::new(),
             of_server: Vec::new(),
             server_closed: false,
@@ -58,7 +55,7 @@ impl Pair {
                         .iter()
                         .for_each(|byte| self.client.handle_bytes(&[*byte]));
                 }
-                Some(Output::SendUrgent(byte)) => self.client.handle_urgent(byte),
+                Some(Output::SendUrgent(byte)) => self.client.handle_bytes(&[byte, b'\n']),
                 Some(Output::Close) => {
                     self.server_closed = true;
                     self.client.handle_closed();
@@ -81,7 +78,7 @@ impl Pair {
             rtt: Some(Duration::from_micros(1250)),
             ..Connected::default()
         };
-        self.client.streams_connected(&connected);
+        self.client.streams_connected(connected.rtt);
         self.server.streams_connected(&connected);
         self.settle();
     }
@@ -93,7 +90,7 @@ impl Pair {
 
     fn brief(&self) -> &Brief {
         match self.of_client.last() {
-            Some(Event::Finished(brief)) => brief,
+            Some(Event::Finished(brief, _)) => brief,
             other => panic!("the test ended with {other:?}"),
         }
     }
@@ -155,7 +152,7 @@ fn run_with(
 /// Every kind of transfer, with the options that change the output.
 fn kinds() -> Vec<Parameters> {
     let mut kinds = Vec::new();
-    for bits in 0..32u32 {
+    for bits in 0..16u32 {
         let flag = |bit: u32| bits >> bit & 1 == 1;
         let udp = flag(1);
         kinds.push(Parameters {
@@ -169,11 +166,6 @@ fn kinds() -> Vec<Parameters> {
             rate_kbps: udp.then_some(10_000),
             flipped: flag(2) && !udp,
             interval: Duration::from_secs(u64::from(flag(3))),
-            format: if flag(4) {
-                Format::RTT.with(Format::PARSE)
-            } else {
-                Format::RTT
-            },
             ..Parameters::default()
         });
     }
@@ -187,8 +179,6 @@ fn both_machines_come_to_the_end_of_every_kind_of_transfer() {
         assert!(pair.server_closed, "{parameters:?}");
         let expected = if parameters.interval.is_zero() { 0 } else { 3 };
         assert_eq!(pair.intervals(), expected, "{parameters:?}");
-        let unknown = |event: &&Event| matches!(event, Event::Text(_));
-        assert_eq!(pair.of_client.iter().find(unknown), None, "{parameters:?}");
     }
 }
 
@@ -237,7 +227,7 @@ fn the_summary_has_the_receivers_data_and_the_senders_retransmissions() {
         assert_eq!(brief.receiver_cpu_percent, receiver.usage.percent());
         if parameters.udp {
             let loss = brief.loss.expect("losses");
-            assert_eq!(loss.counts, Some((10, 1000)), "{parameters:?}");
+            assert_eq!((loss.lost, loss.sent), (10, 1000), "{parameters:?}");
             assert_eq!((&brief.retransmissions, brief.rtt), (&None, None));
         } else {
             assert_eq!(

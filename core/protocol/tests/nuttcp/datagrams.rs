@@ -2,10 +2,10 @@
 
 use gigatcp_protocol::nuttcp::Version;
 use gigatcp_protocol::nuttcp::datagram::{
-    Datagram, END_MARKERS, Receiver, Stamp, StreamMark, StreamStamp, losses, pattern,
+    Datagram, END_MARKERS, Receiver, StreamStamp, losses, write_count,
 };
 use gigatcp_protocol::nuttcp::greeting::Agreed;
-use gigatcp_protocol::nuttcp::output::Spread;
+use gigatcp_protocol::nuttcp::output::{Jitter, Loss};
 use gigatcp_protocol::nuttcp::parameters::{Parameters, Wanted};
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -30,10 +30,14 @@ fn parameters() -> Parameters {
         rate_kbps: Some(160),
         instantaneous: true,
         interval: Duration::from_millis(100),
-        jitter: Wanted(7),
-        one_way_delay: Wanted(7),
+        jitter: Wanted(Wanted::ALL),
         ..Parameters::default()
     }
+}
+
+/// Payload of nuttcp's buffers: printable characters, repeated.
+fn pattern(length: usize) -> Vec<u8> {
+    (b' '..=b'~').cycle().take(length).collect()
 }
 
 fn receiver(parameters: &Parameters) -> Receiver {
@@ -42,12 +46,7 @@ fn receiver(parameters: &Parameters) -> Receiver {
 
 fn data(count: u64) -> Vec<u8> {
     let mut bytes = pattern(200);
-    let stamp = Stamp {
-        // One every 10 ms, as arrival would have it without delay.
-        sent: Some(Duration::from_millis(1_000_000 + count % 10_000 / 20)),
-        count: Some(count),
-    };
-    stamp.write(&mut bytes);
+    write_count(count, &mut bytes);
     bytes
 }
 
@@ -68,7 +67,7 @@ fn markers_are_read_as_they_are_written() {
 #[test]
 fn recorded_datagrams_count_their_bytes() {
     let counts = RECORDED.map(|bytes| match Datagram::read(bytes) {
-        Datagram::Data(stamp) => stamp.count,
+        Datagram::Data(count) => count,
         other => panic!("{other:?}"),
     });
     assert_eq!(counts, [Some(200), Some(400), Some(600)]);
@@ -76,122 +75,100 @@ fn recorded_datagrams_count_their_bytes() {
 
 #[test]
 fn a_recorded_tcp_buffer_has_its_mark_and_no_window() {
-    let mark = StreamMark::read(FIRST_BUFFER).expect("a mark");
-    assert!(!mark.host_wide && !mark.big_endian);
-    let stamp = mark.stamp(FIRST_BUFFER).expect("a stamp");
+    assert!(StreamStamp::is_marked(FIRST_BUFFER));
+    let stamp = StreamStamp::read(FIRST_BUFFER).expect("a stamp");
     assert_eq!((stamp.retransmissions, stamp.window_kib), (u32::MAX, None));
-    assert_eq!(StreamMark::read(&pattern(40)), None);
+    assert!(!StreamStamp::is_marked(&pattern(40)));
 }
 
 #[test]
-fn tcp_stamps_are_read_as_they_are_written_in_either_byte_order() {
-    for (host_wide, big_endian) in [(false, false), (false, true), (true, false), (true, true)] {
-        let mark = StreamMark {
-            host_wide,
-            big_endian,
+fn tcp_stamps_are_read_as_they_are_written() {
+    let mut buffer = pattern(64);
+    StreamStamp::mark(&mut buffer);
+    assert!(StreamStamp::is_marked(&buffer));
+    for window_kib in [None, Some(447)] {
+        let stamp = StreamStamp {
+            retransmissions: 3,
+            window_kib,
         };
-        let mut buffer = pattern(64);
-        mark.write(&mut buffer);
-        assert_eq!(StreamMark::read(&buffer), Some(mark));
-        for window_kib in [None, Some(447)] {
-            let stamp = StreamStamp {
-                retransmissions: 3,
-                window_kib,
-            };
-            mark.write_stamp(stamp, &mut buffer);
-            assert_eq!(mark.stamp(&buffer), Some(stamp));
-        }
-        mark.write_stamp(StreamStamp::default(), &mut [0; 31]);
+        stamp.write(&mut buffer);
+        assert_eq!(StreamStamp::read(&buffer), Some(stamp));
     }
+    StreamStamp::default().write(&mut [0; 31]);
 }
 
 #[test]
 fn losses_are_counted_and_reordering_is_no_loss() {
     let mut receiver = receiver(&parameters());
-    receiver.on_datagram(at(0), None, b"BOD0");
+    receiver.on_datagram(at(0), b"BOD0");
     assert!(!receiver.is_receiving());
-    receiver.on_datagram(at(250), None, b"BOD1");
+    receiver.on_datagram(at(250), b"BOD1");
     for (ms, count) in [(260, 200), (270, 600), (280, 400), (290, 1000)] {
-        receiver.on_datagram(at(ms), None, &data(count));
+        receiver.on_datagram(at(ms), &data(count));
     }
-    receiver.on_datagram(at(300), None, b"EOD0");
+    receiver.on_datagram(at(300), b"EOD0");
     assert!(!receiver.is_finished());
-    receiver.on_datagram(at(800), None, b"EOD1");
+    receiver.on_datagram(at(800), b"EOD1");
     assert!(receiver.is_finished());
     let total = receiver.total();
-    assert_eq!(
-        (total.bytes, total.sent),
-        (Bytes::new(800), Some(Bytes::new(1000)))
-    );
-    assert_eq!(total.loss.expect("losses").counts, Some((1, 5)));
+    assert_eq!(total.bytes, Bytes::new(800));
+    assert_eq!(total.loss, Some(Loss { lost: 1, sent: 5 }));
     assert_eq!(receiver.duration(at(9999)), Duration::from_millis(50));
 }
 
 #[test]
 fn a_transfer_whose_first_end_marker_is_lost_ended_half_a_second_before_the_next() {
     let mut receiver = receiver(&parameters());
-    receiver.on_datagram(at(0), None, &data(200));
-    receiver.on_datagram(at(1600), None, b"EOD3");
+    receiver.on_datagram(at(0), &data(200));
+    receiver.on_datagram(at(1600), b"EOD3");
     assert_eq!(receiver.duration(at(1600)), Duration::from_millis(100));
 }
 
 #[test]
 fn data_that_the_end_marker_overtook_extends_the_transfer() {
     let mut receiver = receiver(&parameters());
-    receiver.on_datagram(at(0), None, &data(200));
-    receiver.on_datagram(at(100), None, b"EOD0");
-    receiver.on_datagram(at(110), None, &data(400));
-    receiver.on_datagram(at(600), None, b"EOD1");
-    receiver.on_datagram(at(610), None, &data(600));
+    receiver.on_datagram(at(0), &data(200));
+    receiver.on_datagram(at(100), b"EOD0");
+    receiver.on_datagram(at(110), &data(400));
+    receiver.on_datagram(at(600), b"EOD1");
+    receiver.on_datagram(at(610), &data(600));
     assert_eq!(receiver.duration(at(700)), Duration::from_millis(110));
     assert_eq!(receiver.total().bytes, Bytes::new(400));
 }
 
 #[test]
-fn a_sender_of_the_other_byte_order_is_recognized_by_its_first_count() {
+fn a_sender_of_the_other_byte_order_has_no_known_losses() {
     let mut receiver = receiver(&parameters());
     for (ms, count) in [(0, 200u64), (10, 600)] {
-        receiver.on_datagram(at(ms), None, &data(count.swap_bytes()));
+        receiver.on_datagram(at(ms), &data(count.swap_bytes()));
     }
-    assert_eq!(receiver.total().sent, Some(Bytes::new(600)));
+    assert_eq!(receiver.total().loss, None);
 }
 
 #[test]
 fn jitter_is_the_deviation_from_the_spacing_of_the_rate() {
     // 200 bytes at 160 kbit/s: one every 10 ms.
     let arrivals = [(0, 200), (10, 400), (22, 600), (29, 1000)];
-    let spread = |wanted: u32| {
+    let jitter = |wanted: u32| {
         let parameters = Parameters {
             jitter: Wanted(wanted),
             ..parameters()
         };
         let mut receiver = receiver(&parameters);
         for (ms, count) in arrivals {
-            receiver.on_datagram(at(ms), None, &data(count));
+            receiver.on_datagram(at(ms), &data(count));
         }
-        receiver.total().jitter
+        receiver.total().jitter.expect("jitter")
     };
-    let all = Spread {
-        min_ns: Some(0),
-        mean_ns: Some(1_666_666),
-        max_ns: Some(3_000_000),
+    let all = Jitter {
+        min: Duration::ZERO,
+        mean: Duration::from_nanos(1_666_666),
+        max: Duration::from_millis(3),
     };
-    assert_eq!(spread(7), all);
+    assert_eq!(jitter(Wanted::ALL), all);
     // The last one comes after a loss and is left out.
-    assert_eq!(spread(7 | Wanted::IN_SEQUENCE).max_ns, Some(2_000_000));
-}
-
-#[test]
-fn one_way_delay_includes_the_clocks_difference() {
-    let mut receiver = receiver(&parameters());
-    let clock = |ms: u64| Some(Duration::from_millis(1_000_000 + ms));
-    receiver.on_datagram(at(0), clock(15), &data(200));
-    receiver.on_datagram(at(1), clock(5), &data(400));
-    let delay = receiver.total().one_way_delay;
-    assert_eq!(
-        (delay.min_ns, delay.max_ns),
-        (Some(-15_000_000), Some(5_000_000))
-    );
+    let in_sequence = jitter(Wanted::ALL | Wanted::IN_SEQUENCE);
+    assert_eq!(in_sequence.max, Duration::from_millis(2));
 }
 
 #[test]
@@ -201,14 +178,14 @@ fn intervals_add_up_to_the_total() {
     let mut lost = 0;
     for count in 1..=50u64 {
         if count % 7 != 0 {
-            receiver.on_datagram(at(10 * count), None, &data(200 * count));
+            receiver.on_datagram(at(10 * count), &data(200 * count));
         }
         if count % 10 == 0 {
             let interval = receiver.take_interval();
             bytes += interval.bytes;
             lost += interval
                 .loss
-                .and_then(|loss| loss.counts)
+                .map(|loss| (loss.lost, loss.sent))
                 .expect("counts")
                 .0;
         }
@@ -217,7 +194,7 @@ fn intervals_add_up_to_the_total() {
     assert_eq!(total.bytes, bytes);
     // The seventh in 49 is lost unseen at the end of no interval.
     assert_eq!(
-        (lost, total.loss.and_then(|loss| loss.counts)),
+        (lost, total.loss.map(|loss| (loss.lost, loss.sent))),
         (7, Some((7, 50)))
     );
 }
@@ -230,14 +207,20 @@ fn without_counts_a_receiver_claims_no_losses() {
         ..parameters()
     };
     let mut receiver = receiver(&quiet);
-    receiver.on_datagram(at(0), None, &pattern(200));
-    assert_eq!((receiver.total().loss, receiver.total().sent), (None, None));
+    receiver.on_datagram(at(0), &pattern(200));
+    assert_eq!(receiver.total().loss, None);
 }
 
 #[test]
 fn losses_survive_the_rounding_of_a_printed_amount() {
     // 1000 datagrams of 1400 bytes are 1.3351 MB in print: 44 bytes too few.
-    assert_eq!(losses(1_399_956, 990 * 1400, 1400).counts, Some((10, 1000)));
-    assert_eq!(losses(1000, 2000, 1000).counts, Some((-1, 1)));
-    assert_eq!(losses(0, 0, 0).counts, Some((0, 0)));
+    assert_eq!(
+        losses(1_399_956, 990 * 1400, 1400),
+        Loss {
+            lost: 10,
+            sent: 1000
+        }
+    );
+    assert_eq!(losses(1000, 2000, 1000), Loss { lost: -1, sent: 1 });
+    assert_eq!(losses(0, 0, 0), Loss { lost: 0, sent: 0 });
 }

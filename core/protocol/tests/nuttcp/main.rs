@@ -59,7 +59,7 @@ fn of_server(server: &mut Server) -> Said<server::Event> {
 /// The summary with which a client's test ended.
 fn brief(events: &[Event]) -> &Brief {
     match events.last() {
-        Some(Event::Finished(brief)) => brief,
+        Some(Event::Finished(brief, _)) => brief,
         other => panic!("the test ended with {other:?}"),
     }
 }
@@ -85,7 +85,6 @@ fn usage(user: f64, system: f64, elapsed: f64) -> Usage {
         user: Duration::from_secs_f64(user),
         system: Duration::from_secs_f64(system),
         elapsed: Duration::from_secs_f64(elapsed),
-        ..Usage::default()
     }
 }
 

@@ -6,7 +6,7 @@
 //! | `record.rs` | the record, output of every reader |
 //! | `notes.rs` | oddities, counted and placed |
 //! | `pcap.rs`, `pcapng.rs`, `snoop.rs` | the binary formats |
-//! | `foreign.rs` | names of formats that are not read |
+//! | `foreign.rs` | names of archives and texts that are not read |
 //! | `options.rs`, `interface.rs`, `timing.rs` | shared by the formats |
 //! | `text/` | printed packets |
 //! | `input.rs`, `map.rs` | sources of bytes: mapped files, streams |
@@ -444,13 +444,10 @@ fn start_other(magic: [u8; 4], context: &mut ReadContext) -> Result<Inner, ReadE
     if is_text(context)? {
         return Ok(Inner::Text(Box::new(text::Text::start())));
     }
-    let octets = context.input.octets();
-    let looked_at = octets.len().min(BEGINNING);
-    let erf = foreign::erf(&octets[..looked_at], octets.len() < BEGINNING);
-    Err(erf.unwrap_or(ReadError::Unknown { start: magic }))
+    Err(ReadError::Unknown { start: magic })
 }
 
-/// Bytes needed to recognize text or a format without a magic number.
+/// Bytes needed to recognize text.
 const BEGINNING: usize = 4096;
 
 /// Whether the input is text, by its beginning.

@@ -85,14 +85,9 @@ fn formats_that_are_not_read_are_named() {
         error.to_string()
     };
     for (start, name) in [
-        (&b"GMBU\0\x02\x01\0"[..], "Network Monitor 2.x"),
-        (b"RTSS\x01\x01\x01\0", "Network Monitor 1.x"),
-        (b"TRSNIFF data    \x1a", "Sniffer capture (DOS)"),
-        (b"XCP\x00002.001\x00", "Sniffer capture (Windows"),
-        (b"iptrace 2.0", "iptrace"),
-        (b"TR\0d\0", "nettl"),
-        (b"PK\x03\x04\x14\0", "zip"),
-        (b"ObserverPktBufferVersion=15.00", "Observer"),
+        (&b"PK\x03\x04\x14\0"[..], "zip"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"btsnoop\0\0\0\0\x01", "Bluetooth"),
     ] {
         let said = said(start);
         assert!(
@@ -102,16 +97,7 @@ fn formats_that_are_not_read_are_named() {
     }
     let tokens = said(&file_header(2));
     assert!(tokens.contains("other than Ethernet and FDDI"), "{tokens}");
-    // ERF has no magic number: records of type Ethernet, in a row.
-    let mut erf = Vec::new();
-    for second in 0..3_u64 {
-        erf.extend((second << 32).to_le_bytes());
-        erf.extend([2, 4, 0, 82, 0, 0, 0, 64]);
-        erf.extend([0; 66]);
-    }
-    assert!(said(&erf).contains("ERF"));
-    assert!(said(&erf[..164]).contains("ERF"));
-    assert!(said(&erf[..163]).contains("neither pcap"));
+    assert!(said(b"GMBU\0\x02\x01\0").contains("neither pcap"));
 }
 
 proptest! {

@@ -142,9 +142,9 @@ fn not(mut block: Block) -> Block {
 
 /// Holds if all of `blocks` do.
 fn and(blocks: impl IntoIterator<Item = Block>) -> Block {
-    let mut blocks = blocks.into_iter();
-    let first = blocks.next().unwrap_or_default();
-    blocks.fold(first, |mut all, next| {
+    let mut rest = blocks.into_iter();
+    let first = rest.next().unwrap_or_default();
+    rest.fold(first, |mut all, next| {
         all.extend([skip(1), skip(next.len() + 1)]);
         all.extend(next);
         all
@@ -153,9 +153,9 @@ fn and(blocks: impl IntoIterator<Item = Block>) -> Block {
 
 /// Holds if one of `blocks` does.
 fn or(blocks: impl IntoIterator<Item = Block>) -> Block {
-    let mut blocks = blocks.into_iter();
-    let first = blocks.next().unwrap_or_default();
-    blocks.fold(first, |mut any, next| {
+    let mut rest = blocks.into_iter();
+    let first = rest.next().unwrap_or_default();
+    rest.fold(first, |mut any, next| {
         any.push(skip(next.len()));
         any.extend(next);
         any

@@ -195,8 +195,8 @@ fn driver_counters(name: &str) -> io::Result<BTreeMap<String, u64>> {
 }
 
 fn counts_losses(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    LOSSES.iter().any(|part| name.contains(part))
+    let lower = name.to_ascii_lowercase();
+    LOSSES.iter().any(|part| lower.contains(part))
 }
 
 /// All counters of losses on an interface, of driver and kernel. Empty if it is unknown.

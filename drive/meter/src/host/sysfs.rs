@@ -81,8 +81,8 @@ fn lines(table: &str, of_device: &[u64], name: &str) -> Vec<Interrupt> {
     let mut lines = table.lines();
     let cpus = lines.next().unwrap_or_default().split_whitespace().count();
     let one = |line: &str| {
-        let (number, rest) = line.split_once(':')?;
-        let number = number.trim().parse().ok()?;
+        let (before, rest) = line.split_once(':')?;
+        let number = before.trim().parse().ok()?;
         let mut words = rest.split_whitespace();
         let counts = words.by_ref().take(cpus).map(str::parse);
         let per_cpu = counts.collect::<Result<_, _>>().ok()?;

@@ -31,8 +31,10 @@ impl Network {
     /// Addresses whose first `prefix` bits are those of `address`.
     #[cfg(target_os = "linux")]
     pub(crate) fn new(address: IpAddr, prefix: u8) -> Self {
-        let prefix = prefix.min(128);
-        Self { address, prefix }
+        Self {
+            address,
+            prefix: prefix.min(128),
+        }
     }
 
     /// Address and the length of the prefix, at most the address's length.
@@ -202,8 +204,8 @@ pub(super) struct Load {
 impl Admission {
     /// Whether an address may use the server.
     pub(super) fn allows(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        self.allow.is_empty() || self.allow.iter().any(|network| network.contains(address))
+        let canonical = address.to_canonical();
+        self.allow.is_empty() || self.allow.iter().any(|network| network.contains(canonical))
     }
 
     /// Decides about a test in addition to the others.

@@ -59,12 +59,12 @@ pub fn token(user: &str, password: &str, pem: &str, padding: Padding) -> Result<
     };
     let text = credentials.to_text();
     let mut random = rsa::rand_core::OsRng;
-    let encrypted = match padding {
+    let result = match padding {
         // OpenSSL's default for OAEP is SHA-1.
         Padding::Oaep => key.encrypt(&mut random, Oaep::new::<sha1::Sha1>(), text.as_bytes()),
         Padding::Pkcs1 => key.encrypt(&mut random, Pkcs1v15Encrypt, text.as_bytes()),
     };
-    let encrypted = encrypted.map_err(|error| format!("name and password: {error}"))?;
+    let encrypted = result.map_err(|error| format!("name and password: {error}"))?;
     Ok(BASE64_STANDARD.encode(encrypted))
 }
 
@@ -139,8 +139,8 @@ mod tests {
             .to_public_key()
             .to_public_key_pem(LineEnding::LF)
             .unwrap();
-        let private = private.to_pkcs8_pem(LineEnding::LF).unwrap().to_string();
-        (private, public)
+        let pem = private.to_pkcs8_pem(LineEnding::LF).unwrap();
+        (pem.to_string(), public)
     }
 
     fn with(token: Option<String>) -> Parameters {

@@ -377,11 +377,11 @@ pub(super) fn since_first(arrivals: &[i64]) -> Vec<gigatcp_units::Duration> {
 /// once, if `pays` permits them by their number; without permission it ends there.
 pub(super) fn send_train(
     socket: &UdpSocket,
-    (train, count, size): (u16, u32, usize),
+    (train, count, bytes): (u16, u32, usize),
     batch: usize,
     mut pays: impl FnMut(usize) -> bool,
 ) -> io::Result<SentTrain> {
-    let size = size.max(MIN_LENGTH);
+    let size = bytes.max(MIN_LENGTH);
     let mut datagrams = vec![0; size * batch];
     for datagram in datagrams.chunks_exact_mut(size) {
         Message::Train(train).write(datagram);

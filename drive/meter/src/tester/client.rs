@@ -327,7 +327,7 @@ impl<'a> Test<'a> {
         let mut place = 0;
         for role in directions {
             for _ in 0..parameters.parallel.max(1) {
-                let socket = match parameters.transport {
+                let opened = match parameters.transport {
                     Transport::Udp => self.open_udp(place, stops).map(Socket::Udp),
                     _ => self.open_tcp(place),
                 };
@@ -335,7 +335,7 @@ impl<'a> Test<'a> {
                     return Err(TestError::Stopped);
                 }
                 let to = self.server;
-                let socket = socket.map_err(|cause| match self.request.stack {
+                let socket = opened.map_err(|cause| match self.request.stack {
                     Stack::Kernel => TestError::Connect { to, cause },
                     #[cfg(target_os = "linux")]
                     Stack::Engine(_) => TestError::EngineConnect { to, cause },

@@ -79,10 +79,8 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
         }
     }
     let delay = one_way_delay(&kept.own);
-    let theirs = theirs.unwrap_or_default().iter();
-    let theirs: Vec<Reading> = theirs
-        .map(|reading| shifted(reading, delay, kept.server_is_later))
-        .collect();
+    let shift = |reading| shifted(reading, delay, kept.server_is_later);
+    let theirs: Vec<Reading> = theirs.unwrap_or_default().iter().map(shift).collect();
     let mut all: Vec<EndReading<'_>> = Vec::new();
     all.extend(
         own.iter()

@@ -272,8 +272,8 @@ impl Outcome {
     /// Why datagrams of a direction were lost. `None`: next to none were, or it is not known how many.
     pub fn datagram_loss(&self, role: Role) -> Option<DatagramLoss> {
         let is_udp = self.parameters.transport == Transport::Udp;
-        let streams = self.streams.iter();
-        let streams = streams.filter(|stream| is_udp && stream.role == role);
+        let all = self.streams.iter();
+        let streams = all.filter(|stream| is_udp && stream.role == role);
         let mut counts = Lost::default();
         let mut strata = Vec::new();
         for stream in streams {

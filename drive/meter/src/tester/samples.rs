@@ -251,8 +251,8 @@ fn limits_to_json(limits: &BufferLimits) -> Value {
     }
 }
 
-fn instant(micros: &Value) -> Option<Instant> {
-    let micros = micros.as_u64()?;
+fn instant(value: &Value) -> Option<Instant> {
+    let micros = value.as_u64()?;
     Some(Instant::from_nanos(micros.checked_mul(1000)?))
 }
 

@@ -61,8 +61,8 @@ impl Mailbox {
     /// Takes up to `count` connections.
     pub(super) fn drain(&self, count: usize) -> Vec<Socket> {
         let mut sockets = lock(&self.sockets);
-        let count = count.min(sockets.len());
-        sockets.drain(..count).map(|(_, socket)| socket).collect()
+        let most = count.min(sockets.len());
+        sockets.drain(..most).map(|(_, socket)| socket).collect()
     }
 
     /// Takes the connections if there are `count`.
@@ -280,8 +280,8 @@ fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
     let mut results = own.to_results();
     // A stock client does not request it, and its parser need not accept it.
     results.private = own.parameters.private.as_ref().map(|_| own.private());
-    let render = render.filter(|_| own.parameters.get_server_output);
-    let text = render.map(|render| render(own));
+    let wanted = render.filter(|_| own.parameters.get_server_output);
+    let text = wanted.map(|render| render(own));
     results.server_output = text.map(ServerOutput::Text);
     results
 }

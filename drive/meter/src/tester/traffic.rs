@@ -450,12 +450,7 @@ impl Traffic {
             let now = clock::process_split();
             (user, system) = (now.0 - before.0, now.1 - before.1);
         }
-        let percent = |time: Duration| 100.0 * time.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
-        Cpu {
-            total: percent(user + system),
-            user: percent(user),
-            system: percent(system),
-        }
+        cpu_of([user, system], elapsed)
     }
 
     /// A stream that failed during the test, with its error.
@@ -485,6 +480,16 @@ impl Traffic {
             }
         };
         self.streams.iter().enumerate().map(of).collect()
+    }
+}
+
+/// CPU times in percent of the time elapsed.
+pub(super) fn cpu_of([user, system]: [Duration; 2], elapsed: Duration) -> Cpu {
+    let percent = |time: Duration| 100.0 * time.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+    Cpu {
+        total: percent(user + system),
+        user: percent(user),
+        system: percent(system),
     }
 }
 

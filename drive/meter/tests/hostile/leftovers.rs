@@ -40,12 +40,12 @@ fn nuttcp(server: &Process, parameters: Parameters) -> (BufReader<TcpStream>, u1
             continue;
         }
         drop(free);
-        let mut parameters = Parameters {
+        let parameters = Parameters {
             port,
             ..parameters.clone()
         };
         let mut control = TcpStream::connect(server.nuttcp_at).unwrap();
-        let (line, _) = parameters.line(Version::OURS).unwrap();
+        let line = parameters.line(Version::OURS).unwrap();
         control
             .write_all(format!("HELO nuttcp v8.2.2\n{line}").as_bytes())
             .unwrap();

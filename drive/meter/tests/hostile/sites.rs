@@ -91,8 +91,8 @@ fn site_that_opens_connections_from_many_links_closes_its_own() {
         let flood: Vec<TcpStream> = (0..1500)
             .map(|number| Stranger::silent_from(links[number % links.len()], &server).control)
             .collect();
-        let mut slow = slow.greets([b's'; COOKIE_LENGTH]);
-        assert_eq!(slow.state(), State::ParamExchange);
+        let mut greeted = slow.greets([b's'; COOKIE_LENGTH]);
+        assert_eq!(greeted.state(), State::ParamExchange);
         drop(flood);
     });
     done.expect("entered");

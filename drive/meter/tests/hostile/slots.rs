@@ -70,8 +70,8 @@ fn address_that_opens_many_connections_does_not_close_those_of_others() {
     let server = server(Admission::default());
     let slow = Stranger::silent_from(Ipv4Addr::new(127, 0, 0, 2), &server);
     let flood: Vec<TcpStream> = (0..1500).map(|_| server.connect()).collect();
-    let mut slow = slow.greets([b's'; COOKIE_LENGTH]);
-    assert_eq!(slow.state(), State::ParamExchange);
+    let mut greeted = slow.greets([b's'; COOKIE_LENGTH]);
+    assert_eq!(greeted.state(), State::ParamExchange);
     drop(flood);
 }
 

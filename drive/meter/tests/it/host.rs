@@ -112,9 +112,8 @@ fn testbed() -> Option<(Namespace, Namespace)> {
 
 /// Runs a command line in the calling thread's namespace; returns whether it succeeded.
 fn shell(line: &str) -> bool {
-    let line = line.replace("ROUTE", ROUTE);
     let done = Command::new("sh")
-        .args(["-c", &line])
+        .args(["-c", &line.replace("ROUTE", ROUTE)])
         .output()
         .expect("a shell");
     if !done.status.success() {

@@ -488,12 +488,12 @@ fn a_stopped_server_tells_its_clients() {
     let mut endless = request(server.at);
     endless.parameters.time = 60;
     let stop = server.stop.clone();
-    let outcome = run(&endless, &|| false, &mut |progress| {
+    let ended = run(&endless, &|| false, &mut |progress| {
         if let Progress::Started(_) = progress {
             stop.store(true, Ordering::Relaxed);
         }
     });
-    let outcome = outcome.unwrap();
+    let outcome = ended.unwrap();
     assert_eq!(
         outcome.cut_short.as_deref(),
         Some("the server has terminated")
@@ -509,10 +509,10 @@ fn keys() -> (String, String, std::path::PathBuf) {
         .to_public_key()
         .to_public_key_pem(LineEnding::LF)
         .unwrap();
-    let private = private.to_pkcs8_pem(LineEnding::LF).unwrap().to_string();
+    let pem = private.to_pkcs8_pem(LineEnding::LF).unwrap();
     let path = std::env::temp_dir().join(format!("gigatcp-key-{}.pem", std::process::id()));
     std::fs::write(&path, &public).unwrap();
-    (private, public, path)
+    (pem.to_string(), public, path)
 }
 
 /// The padding of the installed iperf3; `None` if there is none.

@@ -70,7 +70,7 @@ fn tested(server: &StockServer, change: impl FnOnce(&mut Request)) -> (Outcome, 
     let mut theirs = 0;
     // A stock server does not listen for a moment between two tests.
     let deadline = Instant::now() + Duration::from_secs(10);
-    let outcome = loop {
+    let ended = loop {
         let outcome = run(&request, &|| false, &mut |progress| {
             theirs += usize::from(matches!(progress, Progress::PeerInterval(_)));
         });
@@ -81,7 +81,7 @@ fn tested(server: &StockServer, change: impl FnOnce(&mut Request)) -> (Outcome, 
             outcome => break outcome,
         }
     };
-    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+    let outcome = ended.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.cut_short, None);
     for (index, stream) in outcome.streams.iter().enumerate() {
         let parts = outcome.intervals.iter();

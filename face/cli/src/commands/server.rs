@@ -70,10 +70,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORT", default_value_t = 5001, value_parser = clap::value_parser!(u16).range(1024..))]
     nuttcp_data_port: u16,
 
-    /// Run tests with other hosts for nuttcp clients
-    #[arg(long)]
-    nuttcp_third_party: bool,
-
     /// Accept Multipath TCP as well (RFC 8684), not for nuttcp clients
     #[arg(short = 'm', long)]
     mptcp: bool,
@@ -188,7 +184,6 @@ fn nuttcp(arguments: &Arguments) -> Option<NuttcpConfig> {
         port: port.unwrap_or(NuttcpConfig::default().port),
         is_required: port.is_some(),
         first_data_port: arguments.nuttcp_data_port,
-        third_party: arguments.nuttcp_third_party,
     })
 }
 

@@ -5,10 +5,10 @@
 //! | [`interval`] | `  827.2500 MB /   1.00 sec = 6939.2400 Mbps     5 retrans`: one an interval |
 //! | [`brief`] | `  827.2500 MB /   1.00 sec = 6939.2400 Mbps 7 %TX 5 %RX ...`: the summary |
 //! | [`verbose`] | `nuttcp-r: ...`: setup and results of one side, as text |
-//! | [`read`] | reads all of them |
+//! | [`read`] | reads the text of intervals and results |
 //!
-//! Each has two forms: text, and `key=value` with [`Format::PARSE`](super::parameters::Format). A
-//! MB is 2^20 bytes, a Mbps is 10^6 bit/s.
+//! Each is written in two forms: text, and `key=value` with
+//! [`Format::PARSE`](super::parameters::Format). A MB is 2^20 bytes, a Mbps is 10^6 bit/s.
 
 pub mod brief;
 pub mod interval;
@@ -16,12 +16,12 @@ pub mod read;
 pub mod verbose;
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::parameters::{Format, Wanted};
+use super::parameters::Format;
 
 /// Bytes of nuttcp's MB.
 const MEBIBYTE: f64 = 1_048_576.0;
@@ -77,34 +77,31 @@ impl Amount {
     fn mbps(&self) -> f64 {
         self.rate.as_bps() as f64 / 1e6
     }
+
+    /// Beginning of a line; `seconds` is the key of the time.
+    fn line(&self, format: Format, seconds: &str) -> String {
+        let (megabytes, mbps) = (self.megabytes(), self.mbps());
+        let time = self.duration.as_secs_f64();
+        match format.has(Format::PARSE) {
+            true => format!("megabytes={megabytes:.4} {seconds}={time:.2} rate_Mbps={mbps:.4}"),
+            false => format!("{megabytes:10.4} MB / {time:6.2} sec = {mbps:9.4} Mbps"),
+        }
+    }
 }
 
 /// Datagrams that did not arrive.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// Lost and sent; lost is negative if duplicates arrived.
-    pub counts: Option<(i64, u64)>,
-    /// Lost over sent.
-    pub fraction: Option<f64>,
+    /// Datagrams lost; negative if duplicates arrived.
+    pub lost: i64,
+    /// Datagrams sent.
+    pub sent: u64,
 }
 
 impl Loss {
-    /// Creates losses from both counts.
-    pub fn new(lost: i64, sent: u64) -> Self {
-        let fraction = if sent == 0 {
-            0.0
-        } else {
-            lost as f64 / sent as f64
-        };
-        Self {
-            counts: Some((lost, sent)),
-            fraction: Some(fraction),
-        }
-    }
-
     /// Writes the figures that `format` selects. Those of an interval are aligned and have a `~`.
     fn write(loss: Option<Self>, line: &mut String, format: Format, is_interval: bool) {
-        let Some(Self { counts, fraction }) = loss else {
+        let Some(Self { lost, sent }) = loss else {
             return;
         };
         let is_parsed = format.has(Format::PARSE);
@@ -112,15 +109,16 @@ impl Loss {
             true => ("~", [5, 7, 5]),
             false => ("", [0, 0, 0]),
         };
-        if let Some((lost, sent)) = counts.filter(|_| !format.has(Format::NO_DROPS)) {
+        if !format.has(Format::NO_DROPS) {
             line.push_str(&match is_parsed {
                 true => format!(" drop={lost} pkt={sent}"),
                 false => format!(" {lost:count$} / {sent:count$} {mark}drop/pkt"),
             });
         }
-        if let Some(fraction) = fraction.filter(|_| !format.has(Format::NO_PERCENT_LOSS)) {
+        if !format.has(Format::NO_PERCENT_LOSS) {
+            let fraction = lost as f64 / sent.max(1) as f64;
             let percent = fraction * 100.0;
-            let is_small = fraction != 0.0 && fraction < SMALL_LOSS;
+            let is_small = lost != 0 && fraction < SMALL_LOSS;
             line.push_str(&match (is_parsed, is_small) {
                 (true, _) => format!(" data_loss={percent:.5}"),
                 (false, true) => format!(" {percent:long$.5} {mark}%loss"),
@@ -130,46 +128,37 @@ impl Loss {
     }
 }
 
-/// Minimum, mean and maximum of a time in ns; one-way delays may be negative.
+/// Jitter of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Spread {
+pub struct Jitter {
     /// The minimum.
-    pub min_ns: Option<i64>,
+    pub min: Duration,
     /// The mean.
-    pub mean_ns: Option<i64>,
+    pub mean: Duration,
     /// The maximum.
-    pub max_ns: Option<i64>,
+    pub max: Duration,
 }
 
-impl Spread {
-    /// Only the wanted parts.
-    #[must_use]
-    pub fn only(self, wanted: Wanted) -> Self {
-        Self {
-            min_ns: self.min_ns.filter(|_| wanted.has(Wanted::MIN)),
-            mean_ns: self.mean_ns.filter(|_| wanted.has(Wanted::MEAN)),
-            max_ns: self.max_ns.filter(|_| wanted.has(Wanted::MAX)),
-        }
+impl Jitter {
+    /// Milliseconds of minimum, mean and maximum.
+    fn millis(self) -> [f64; 3] {
+        [self.min, self.mean, self.max].map(|time| time.as_secs_f64() * 1e3)
     }
 
-    /// Writes the known parts, as ` 0.0100 msMinJitter 0.0200 msAvgJitter`.
-    fn write(self, to: &mut String, format: Format, what: &str) {
-        let parts = [
-            ("Min", self.min_ns),
-            ("Avg", self.mean_ns),
-            ("Max", self.max_ns),
-        ];
-        for (part, ns) in parts {
-            let Some(ns) = ns else { continue };
-            let ms = ns as f64 / 1e6;
-            let text = if format.has(Format::PARSE) {
-                let what = if what == "OWD" { what } else { "jitter" };
-                format!(" ms{}{what}={ms:.4}", part.to_ascii_lowercase())
-            } else {
-                format!(" {ms:.4} ms{part}{what}")
-            };
-            to.push_str(&text);
-        }
+    fn keys(self) -> String {
+        let [min, mean, max] = self.millis();
+        format!("msminjitter={min:.4} msavgjitter={mean:.4} msmaxjitter={max:.4}")
+    }
+
+    fn write(jitter: Option<Self>, line: &mut String, format: Format) {
+        let Some(jitter) = jitter else { return };
+        line.push(' ');
+        line.push_str(&match (format.has(Format::PARSE), jitter.millis()) {
+            (true, _) => jitter.keys(),
+            (false, [min, mean, max]) => {
+                format!("{min:.4} msMinJitter {mean:.4} msAvgJitter {max:.4} msMaxJitter")
+            }
+        });
     }
 }
 
@@ -178,8 +167,6 @@ impl Spread {
 pub struct Retransmissions {
     /// Total count.
     pub count: u32,
-    /// Whether it counts all connections of the host, as a substitute.
-    pub host_wide: bool,
     /// Count of each stream, if there are several and it is known.
     pub by_stream: Vec<u32>,
 }
@@ -193,14 +180,17 @@ impl Retransmissions {
         }
     }
 
-    fn prefix(&self) -> &'static str {
-        if self.host_wide { "host-" } else { "" }
-    }
-
-    /// Formats the counts of streams; those of a host belong to no stream.
-    fn streams(&self) -> String {
-        let streams: &[u32] = if self.host_wide { &[] } else { &self.by_stream };
-        joined(streams)
+    /// Writes the sum, aligned in an interval.
+    fn write(of: Option<&Self>, line: &mut String, format: Format, is_interval: bool) {
+        let Some(of) = of.filter(|_| !format.has(Format::NO_RETRANSMISSIONS)) else {
+            return;
+        };
+        let count = of.count;
+        let width = if is_interval { 5 } else { 0 };
+        line.push_str(&match format.has(Format::PARSE) {
+            true => format!(" retrans={count}"),
+            false => format!(" {count:width$} retrans"),
+        });
     }
 }
 
@@ -221,14 +211,23 @@ impl CongestionWindow {
             by_stream: Vec::new(),
         }
     }
+
+    /// Writes the sum, aligned in an interval.
+    fn write(of: Option<&Self>, line: &mut String, format: Format, is_interval: bool) {
+        let Some(Self { kib, .. }) = of.filter(|_| !format.has(Format::NO_CONGESTION_WINDOW))
+        else {
+            return;
+        };
+        let width = if is_interval { 6 } else { 0 };
+        line.push_str(&match format.has(Format::PARSE) {
+            true => format!(" cwnd={kib}"),
+            false => format!(" {kib:width$} KB-cwnd"),
+        });
+    }
 }
 
 /// Writes numbers as `1+2+3`.
 fn joined(numbers: &[u32]) -> String {
-    let mut text = String::new();
-    for (index, number) in numbers.iter().enumerate() {
-        let plus = if index == 0 { "" } else { "+" };
-        text.push_str(&format!("{plus}{number}"));
-    }
-    text
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    numbers.join("+")
 }

@@ -2,14 +2,14 @@
 //!
 //! A server always writes them; the client reads the figures from them and prints them only with
 //! `-v`. The words are fixed: older clients search for `real`, `seconds`, `sys`, `retrans`, `cwnd`,
-//! `RTT`, `jitter` and `OWD` in them, so no other line may contain these.
+//! `RTT` and `jitter` in them, so no other line may contain these.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
 use gigatcp_units::Duration;
 
-use super::{Amount, CongestionWindow, Retransmissions, Spread, joined};
+use super::{Amount, CongestionWindow, Jitter, Retransmissions, joined};
 use crate::nuttcp::Side;
 use crate::nuttcp::parameters::{Format, Parameters};
 use crate::nuttcp::version::Version;
@@ -25,10 +25,8 @@ pub struct Connected {
     pub rtt: Option<Duration>,
     /// Socket buffers as granted by the system.
     pub granted: Windows,
-    /// The parts of them that hold data, if known.
-    pub available: Option<Windows>,
-    /// Initial congestion window in segments, if known.
-    pub initial_window: Option<u32>,
+    /// The parts of them that hold data.
+    pub available: Windows,
 }
 
 /// Sizes of both socket buffers, in bytes.
@@ -54,9 +52,7 @@ pub struct Totals {
     /// Congestion window at the end, at a TCP transmitter.
     pub congestion_window: Option<CongestionWindow>,
     /// Jitter, at a UDP receiver.
-    pub jitter: Spread,
-    /// One-way delay, at a receiver.
-    pub one_way_delay: Spread,
+    pub jitter: Option<Jitter>,
 }
 
 /// Resources a process used (`getrusage`).
@@ -68,16 +64,6 @@ pub struct Usage {
     pub system: Duration,
     /// Real time over which it was used.
     pub elapsed: Duration,
-    /// Largest resident set, as nuttcp prints it: half the KiB.
-    pub max_rss: u64,
-    /// Page faults with input.
-    pub major_faults: u64,
-    /// Page faults without input.
-    pub minor_faults: u64,
-    /// Context switches by waiting.
-    pub voluntary_switches: u64,
-    /// Context switches by preemption.
-    pub involuntary_switches: u64,
 }
 
 impl Usage {
@@ -92,18 +78,13 @@ impl Usage {
     fn text(&self, is_parsed: bool) -> String {
         let (user, system) = (tenths(self.user), tenths(self.system));
         let (elapsed, percent) = (clock(self.elapsed), self.percent());
-        let (rss, major, minor) = (self.max_rss, self.major_faults, self.minor_faults);
-        let (voluntary, involuntary) = (self.voluntary_switches, self.involuntary_switches);
         if is_parsed {
             format!(
                 "stats=cpu user={user} system={system} elapsed={elapsed} cpu={percent}% \
-                 memory=0i+0d-{rss}maxrss io={major}+{minor}pf swaps={voluntary}+{involuntary}csw"
+                 memory=0i+0d-0maxrss io=0+0pf swaps=0+0csw"
             )
         } else {
-            format!(
-                "{user}user {system}sys {elapsed}real {percent}% 0i+0d {rss}maxrss \
-                 {major}+{minor}pf {voluntary}+{involuntary}csw"
-            )
+            format!("{user}user {system}sys {elapsed}real {percent}% 0i+0d 0maxrss 0+0pf 0+0csw")
         }
     }
 }
@@ -174,30 +155,21 @@ impl Writer {
             self.connection(connected, is_opener);
         }
         let Windows {
-            send_bytes,
-            receive_bytes,
+            send_bytes: send,
+            receive_bytes: receive,
         } = connected.granted;
         self.either(
-            &format!("send window size = {send_bytes}, receive window size = {receive_bytes}"),
-            &format!("send_window_size={send_bytes} receive_window_size={receive_bytes}"),
+            &format!("send window size = {send}, receive window size = {receive}"),
+            &format!("send_window_size={send} receive_window_size={receive}"),
         );
-        if let Some(available) = connected.available {
-            let (send, receive) = (available.send_bytes, available.receive_bytes);
-            self.either(
-                &format!("available send window = {send}, available receive window = {receive}"),
-                &format!("send_window_avail={send} receive_window_avail={receive}"),
-            );
-        }
-        let transmits_tcp = self.side == Side::Transmitter && !parameters.udp;
-        if let Some(packets) = connected.initial_window.filter(|_| transmits_tcp) {
-            let kib = u64::from(packets) * u64::from(connected.mss.unwrap_or(0)) / 1024;
-            self.either(
-                &format!("initial congestion window = {kib} KB ({packets} packets)"),
-                &format!(
-                    "initial_congestion_window_kb={kib} initial_congestion_window_pkt={packets}"
-                ),
-            );
-        }
+        let Windows {
+            send_bytes: send,
+            receive_bytes: receive,
+        } = connected.available;
+        self.either(
+            &format!("available send window = {send}, available receive window = {receive}"),
+            &format!("send_window_avail={send} receive_window_avail={receive}"),
+        );
     }
 
     /// Adds a description of the test.
@@ -314,8 +286,15 @@ impl Writer {
             &format!("{megabytes:.4} MB in {seconds:.2} real seconds = {kib:.2} KB/sec = {mbps:.4} Mbps"),
             &format!("megabytes={megabytes:.4} real_seconds={seconds:.2} rate_KBps={kib:.2} rate_Mbps={mbps:.4}"),
         );
-        self.spread("jitter", totals.jitter);
-        self.spread("OWD", totals.one_way_delay);
+        if let Some(jitter) = totals.jitter {
+            let [min, mean, max] = jitter.millis();
+            self.either(
+                &format!(
+                    "min-jitter = {min:.4} ms, avg-jitter = {mean:.4} ms, max-jitter = {max:.4} ms"
+                ),
+                &jitter.keys(),
+            );
+        }
         let cpu = totals.usage.user + totals.usage.system;
         let (spent, kib) = (cpu.as_secs_f64(), per_second(totals, cpu));
         self.either(
@@ -335,28 +314,13 @@ impl Writer {
         self.line(&usage);
     }
 
-    fn spread(&mut self, what: &str, spread: Spread) {
-        let (Some(min), Some(mean), Some(max)) = (spread.min_ns, spread.mean_ns, spread.max_ns)
-        else {
-            return;
-        };
-        let [min, mean, max] = [min, mean, max].map(|ns| ns as f64 / 1e6);
-        self.either(
-            &format!(
-                "min-{what} = {min:.4} ms, avg-{what} = {mean:.4} ms, max-{what} = {max:.4} ms"
-            ),
-            &format!("msmin{what}={min:.4} msavg{what}={mean:.4} msmax{what}={max:.4}"),
-        );
-    }
-
     fn retransmissions(&mut self, totals: &Totals) {
         let Some(of) = &totals.retransmissions else {
             return;
         };
-        let (prefix, count) = (of.prefix(), of.count);
-        let mut words = format!("{prefix}retrans = {count}");
-        let mut keys = format!("{prefix}retrans={count}");
-        let streams = of.streams();
+        let (count, streams) = (of.count, joined(&of.by_stream));
+        let mut words = format!("retrans = {count}");
+        let mut keys = format!("retrans={count}");
         if !streams.is_empty() {
             words.push_str(&format!(" ( {streams} )"));
             keys.push_str(&format!(" retrans_by_stream={streams}"));
@@ -381,11 +345,10 @@ fn per_second(totals: &Totals, span: Duration) -> f64 {
 }
 
 /// Plural ending of `second` for a span.
-fn plural(span: Duration) -> String {
-    let is_one = span == Duration::from_secs(1);
-    if is_one {
-        String::new()
+fn plural(span: Duration) -> &'static str {
+    if span == Duration::from_secs(1) {
+        ""
     } else {
-        "s".to_string()
+        "s"
     }
 }

@@ -150,9 +150,9 @@ impl<'a> Test<'a> {
         let pings = latency::start(server, request.latency)?;
         // Data flows once the WebSocket is open.
         latency::wait_idle(request.latency, stops)?;
-        let (wanted, below) = (request.clone(), socket.try_clone());
+        let (wanted, cloned) = (request.clone(), socket.try_clone());
         let web_socket = unless_stopped(stops, move || {
-            let below = below.map_err(|error| error.to_string());
+            let below = cloned.map_err(|error| error.to_string());
             let opened = below.and_then(|below| handshake(&wanted, role, below));
             opened.map_err(|reason| TestError::Handshake { to: server, reason })
         })?;

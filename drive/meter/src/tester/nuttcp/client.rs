@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use gigatcp_protocol::iperf3::{Cookie, Direction, Results, Transport};
 use gigatcp_protocol::nuttcp::client::Event;
 use gigatcp_protocol::nuttcp::greeting::Agreed;
-use gigatcp_protocol::nuttcp::output::Amount;
 use gigatcp_protocol::nuttcp::output::brief::Brief;
-use gigatcp_protocol::nuttcp::output::read::Verbose;
 use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Client, Output};
 use socket2::{Domain, SockRef};
 
@@ -65,8 +63,6 @@ struct Test<'a> {
     control_mss: u32,
     block: usize,
     transfer: Option<Transfer>,
-    /// Amount in the server's lines.
-    amount: Option<Amount>,
     server_text: Vec<u8>,
     peer: Option<Results>,
     brief: Option<Box<Brief>>,
@@ -91,7 +87,6 @@ impl<'a> Test<'a> {
             control_mss,
             block,
             transfer: None,
-            amount: None,
             server_text: Vec::new(),
             peer: None,
             brief: None,
@@ -131,35 +126,22 @@ impl<'a> Test<'a> {
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Option<Outcome>, TestError> {
         match event {
-            Event::OldServer => {
-                (self.wire, self.server) = connect(self.request, stops)?;
-                self.client = Client::without_greeting(requested(self.request, self.block));
-                self.begun_at = Instant::now();
-                self.received_at = self.begun_at;
-            }
-            Event::Without(unsupported) => report(Progress::Note(unsupported.to_string())),
             Event::Accepted(agreed) => self.open(agreed, stops)?,
             Event::Interval(interval) => report(Progress::PeerInterval(&interval)),
-            Event::Said(_, Verbose::Totals(amount)) => self.amount = Some(amount),
-            Event::Said(..) | Event::Text(_) | Event::Done => {}
+            Event::Done => {}
             Event::Abort => {
                 self.end_transfer(report);
                 report(Progress::Note("the server receives no data".into()));
             }
-            Event::Finished(brief) => {
+            Event::Finished(brief, reported) => {
                 if let Some(transfer) = &self.transfer {
                     let wants = self.request.parameters.get_server_output;
                     let text = String::from_utf8_lossy(&self.server_text);
                     let is_line = |line: &&str| line.starts_with("nuttcp-");
                     let text: String = text.lines().filter(is_line).collect::<Vec<_>>().join("\n");
                     let text = wants.then_some(text);
-                    let results = figures::results(
-                        transfer,
-                        &brief,
-                        self.amount,
-                        text,
-                        self.client.private(),
-                    );
+                    let results =
+                        figures::results(transfer, &brief, reported, text, self.client.private());
                     self.peer = Some(results);
                 }
                 self.brief = Some(brief);
@@ -341,8 +323,7 @@ impl<'a> Test<'a> {
             sockets.push(socket.map_err(failed)?);
         }
         transfer.open(sockets).map_err(failed)?;
-        self.client
-            .streams_connected(&figures::connected(&transfer.traffic, rtt));
+        self.client.streams_connected(rtt.map(Into::into));
         self.transfer = Some(transfer);
         Ok(())
     }

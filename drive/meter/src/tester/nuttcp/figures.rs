@@ -32,8 +32,10 @@ pub fn interval(streams: &[StreamOutcome], interval: &Interval, role: Role) -> L
     let lost = parts.iter().map(|part| part.lost).sum();
     Line {
         received: amount(sum(|part| part.bytes), length),
-        loss: (is_udp && role == Role::Receiver)
-            .then(|| Loss::new(lost, sum(|part| part.expected))),
+        loss: (is_udp && role == Role::Receiver).then(|| Loss {
+            lost,
+            sent: sum(|part| part.expected),
+        }),
         retransmissions: retransmissions(&parts),
         congestion_window: window(&parts, role),
         ..Line::default()
@@ -49,7 +51,6 @@ fn retransmissions(parts: &[&StreamInterval]) -> Option<Retransmissions> {
     let by_stream = counts.filter(|counts| !counts.is_empty())?;
     Some(Retransmissions {
         count: by_stream.iter().sum(),
-        host_wide: false,
         by_stream: unless_single(by_stream),
     })
 }
@@ -64,8 +65,8 @@ fn unless_single(by_stream: Vec<u32>) -> Vec<u32> {
 
 fn window(parts: &[&StreamInterval], role: Role) -> Option<CongestionWindow> {
     let kib = |part: &&StreamInterval| part.view.map(|view| (view.cwnd.as_u64() >> 10) as u32);
-    let by_stream: Option<Vec<u32>> = parts.iter().map(kib).collect();
-    let by_stream = by_stream.filter(|all| role == Role::Sender && !all.is_empty())?;
+    let all: Option<Vec<u32>> = parts.iter().map(kib).collect();
+    let by_stream = all.filter(|all| role == Role::Sender && !all.is_empty())?;
     Some(CongestionWindow {
         kib: by_stream.iter().sum(),
         by_stream: unless_single(by_stream),
@@ -101,14 +102,14 @@ pub fn brief(outcome: &Outcome, role: Role) -> Brief {
     };
     let is_udp = outcome.parameters.transport == Transport::Udp;
     let loss = match (role, &theirs) {
-        (Role::Receiver, _) => Some(Loss::new(
-            own.iter().map(|part| part.lost).sum(),
-            own.iter().map(|part| part.expected).sum(),
-        )),
-        (Role::Sender, Some(theirs)) => Some(Loss::new(
-            theirs.iter().map(|peer| peer.errors).sum(),
-            theirs.iter().map(|peer| peer.packets).sum(),
-        )),
+        (Role::Receiver, _) => Some(Loss {
+            lost: own.iter().map(|part| part.lost).sum(),
+            sent: own.iter().map(|part| part.expected).sum(),
+        }),
+        (Role::Sender, Some(theirs)) => Some(Loss {
+            lost: theirs.iter().map(|peer| peer.errors).sum(),
+            sent: theirs.iter().map(|peer| peer.packets).sum(),
+        }),
         (Role::Sender, None) => None,
     };
     let their_retransmits = || {
@@ -121,7 +122,6 @@ pub fn brief(outcome: &Outcome, role: Role) -> Brief {
         transmitter_cpu_percent,
         receiver_cpu_percent,
         loss: loss.filter(|_| is_udp),
-        transmitted: outcome.sent(role).filter(|_| is_udp).map(Bytes::new),
         retransmissions: match role {
             _ if is_udp => None,
             Role::Sender => retransmissions(&own),
@@ -150,15 +150,12 @@ pub(super) fn totals(transfer: &Transfer) -> Totals {
             user: share(cpu.user),
             system: share(cpu.system),
             elapsed: duration,
-            ..Usage::default()
         },
         calls: transfer.link.calls.load(Ordering::Acquire),
         ..Totals::default()
     };
     if transfer.link.parameters.udp {
-        let received = transfer.link.datagrams().total();
-        totals.jitter = received.jitter;
-        totals.one_way_delay = received.one_way_delay;
+        totals.jitter = transfer.link.datagrams().total().jitter;
     } else {
         totals.retransmissions = retransmissions(&parts);
         totals.congestion_window = window(&parts, transfer.role);
@@ -167,7 +164,7 @@ pub(super) fn totals(transfer: &Transfer) -> Totals {
 }
 
 /// Facts of the setup: peer, MSS and buffers.
-pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
+pub(super) fn connected(traffic: &Traffic) -> Connected {
     let Some(first) = traffic.streams.first() else {
         return Connected::default();
     };
@@ -175,16 +172,15 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
     Connected {
         peer: first.peer.ip().to_canonical().to_string(),
         mss: options.mss,
-        rtt: rtt.map(units::Duration::from),
+        rtt: None,
         granted: Windows {
             send_bytes: options.send_buffer,
             receive_bytes: options.receive_buffer,
         },
-        available: Some(Windows {
+        available: Windows {
             send_bytes: options.usable_send_buffer,
             receive_bytes: options.usable_receive_window,
-        }),
-        initial_window: None,
+        },
     }
 }
 
@@ -194,32 +190,23 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
 pub(super) fn results(
     transfer: &Transfer,
     brief: &Brief,
-    reported: Option<Amount>,
+    reported: Amount,
     server_output: Option<String>,
     private: &str,
 ) -> Results {
     let streams = transfer.traffic.outcomes();
     let own: Vec<u64> = streams.iter().map(|stream| stream.total.bytes).collect();
     let is_sender = transfer.role == Role::Sender;
-    let reported = reported.map(|amount| amount.refined(Bytes::new(own.iter().sum())));
-    let bytes = match (brief.transmitted, reported) {
-        (Some(sent), _) if !is_sender => sent,
-        (None, Some(reported)) if !is_sender => reported.bytes,
-        _ => brief.received.bytes,
-    };
-    let end = match is_sender {
-        true => seconds(brief.received),
-        false => seconds(reported.unwrap_or(brief.received)),
-    };
-    let (lost, sent) = brief.loss.and_then(|loss| loss.counts).unwrap_or((0, 0));
-    let retransmits = brief
-        .retransmissions
-        .as_ref()
-        .filter(|_| !is_sender)
-        .filter(|of| !of.host_wide);
+    let reported = reported.refined(Bytes::new(own.iter().sum()));
+    let end = seconds(reported);
+    let (lost, sent) = brief.loss.map_or((0, 0), |loss| (loss.lost, loss.sent));
+    let retransmits = brief.retransmissions.as_ref().filter(|_| !is_sender);
     let bytes = match transfer.link.parameters.udp {
-        true => whole(bytes.as_u64(), transfer.link.parameters.buffer_bytes.into()),
-        false => bytes.as_u64(),
+        true => whole(
+            reported.bytes.as_u64(),
+            transfer.link.parameters.buffer_bytes.into(),
+        ),
+        false => reported.bytes.as_u64(),
     };
     let split = split(bytes, &own);
     let of = |(index, bytes): (usize, u64)| StreamResults {
@@ -230,7 +217,7 @@ pub(super) fn results(
             None if index == 0 => u64::from(of.count),
             None => 0,
         }),
-        jitter: brief.jitter.mean_ns.unwrap_or(0) as f64 / 1e9,
+        jitter: brief.jitter.map_or(0.0, |jitter| jitter.mean.as_secs_f64()),
         errors: if is_sender { lost } else { 0 },
         packets: sent,
         omitted_errors: Some(0),
@@ -257,8 +244,10 @@ pub(super) fn results(
 
 /// An amount rounded in a line as a whole number of datagrams.
 fn whole(bytes: u64, datagram: u64) -> u64 {
-    let datagram = datagram.max(1);
-    (bytes + datagram / 2) / datagram * datagram
+    match datagram {
+        0 => bytes,
+        _ => (bytes + datagram / 2) / datagram * datagram,
+    }
 }
 
 /// Time of an amount. In a line, rate and data are more exact than the time.

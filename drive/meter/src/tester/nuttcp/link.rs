@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use gigatcp_app::datagrams::{Source, SourceConfig};
 use gigatcp_protocol::iperf3::datagram::StockCounts;
 use gigatcp_protocol::nuttcp::Parameters;
-use gigatcp_protocol::nuttcp::datagram::{MARKER, Receiver, Stamp, StreamMark, StreamStamp};
+use gigatcp_protocol::nuttcp::datagram::{self, MARKER, Receiver, StreamStamp};
 use gigatcp_protocol::nuttcp::greeting::Agreed;
-use gigatcp_units::{self as units, Rate};
+use gigatcp_units::Rate;
 
 use super::super::counters::UdpCounts;
 use super::super::counters::{Counters, Role};
@@ -121,12 +121,8 @@ impl Link {
         shared: &Shared,
     ) -> io::Result<()> {
         let mut block = tcp::payload(shared.block);
-        let mark = StreamMark {
-            host_wide: false,
-            big_endian: false,
-        };
         if self.agreed.retransmission_stamps {
-            mark.write(&mut block);
+            StreamStamp::mark(&mut block);
         }
         shared.switch.wait();
         let mut pace = Pace::new(self, shared);
@@ -167,7 +163,7 @@ impl Link {
                     retransmissions,
                     window_kib: self.agreed.window_stamps.then_some(window_kib),
                 };
-                mark.write_stamp(stamp, &mut block);
+                stamp.write(&mut block);
             }
         }
         self.calls.fetch_add(calls, Ordering::AcqRel);
@@ -183,7 +179,7 @@ impl Link {
     ) -> io::Result<()> {
         shared.switch.wait();
         let mut buffer = PageAligned::zeroed(shared.block);
-        let (mut filled, mut calls, mut mark, mut is_first) = (0, 0_u64, None, true);
+        let (mut filled, mut calls, mut is_marked) = (0, 0_u64, None);
         let mut paid = Paid::default();
         while !shared.switch.is_stopped() {
             calls += 1;
@@ -205,10 +201,9 @@ impl Link {
             if !self.agreed.retransmission_stamps {
                 continue;
             }
-            if std::mem::take(&mut is_first) {
-                mark = StreamMark::read(&buffer);
+            if *is_marked.get_or_insert_with(|| StreamStamp::is_marked(&buffer)) {
+                self.note(StreamStamp::read(&buffer));
             }
-            self.note(mark.and_then(|mark: StreamMark| mark.stamp(&buffer)));
         }
         self.calls.fetch_add(calls, Ordering::AcqRel);
         Ok(())
@@ -266,11 +261,9 @@ impl Link {
                     break;
                 }
                 sent += size as u64;
-                let stamp = Stamp {
-                    sent: self.parameters.one_way_delay.any().then(realtime),
-                    count: self.agreed.datagram_counts.then_some(sent),
-                };
-                stamp.write(place);
+                if self.agreed.datagram_counts {
+                    datagram::write_count(sent, place);
+                }
                 count += 1;
             }
             if count > 0 {
@@ -303,14 +296,14 @@ impl Link {
             let Some(received) = udp::receive_batch(socket, &mut buffer, size)? else {
                 continue;
             };
-            let (arrived_at, clock) = (now(), realtime());
+            let arrived_at = now();
             let (mut bytes, mut arrived) = (0, (0, 0));
             let mut receiver = self.datagrams();
             let was_receiving = receiver.is_receiving();
             for message in received.messages(&buffer, size) {
                 let length = message.bytes().len();
                 arrived = (arrived.0 + 1, arrived.1 + length as u64);
-                receiver.on_datagram(arrived_at, Some(clock), message.bytes());
+                receiver.on_datagram(arrived_at, message.bytes());
                 bytes += if length > MARKER { length } else { 0 };
                 calls += 1;
                 drops = message.drops.map_or(drops, u64::from);
@@ -337,8 +330,7 @@ fn udp_counts(receiver: &Receiver, datagram: u64, drops: u64) -> UdpCounts {
     let received = total.bytes.as_u64() / datagram.max(1);
     let (lost, sent) = total
         .loss
-        .and_then(|loss| loss.counts)
-        .unwrap_or((0, received));
+        .map_or((0, received), |loss| (loss.lost, loss.sent));
     let mut counts = UdpCounts {
         stock: StockCounts {
             packets: sent,
@@ -350,14 +342,8 @@ fn udp_counts(receiver: &Receiver, datagram: u64, drops: u64) -> UdpCounts {
     };
     counts.report.received = received;
     counts.report.lost = lost.max(0).unsigned_abs();
-    let jitter = total.jitter.mean_ns.unwrap_or(0).max(0).unsigned_abs();
-    counts.report.jitter = units::Duration::from_nanos(jitter);
+    counts.report.jitter = total.jitter.unwrap_or_default().mean;
     counts
-}
-
-/// Time since 1970.
-fn realtime() -> units::Duration {
-    units::Duration::from_nanos(clock::realtime().unsigned_abs())
 }
 
 /// Pacing of a TCP sender: on average, or at every instant.

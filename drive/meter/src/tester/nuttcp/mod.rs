@@ -9,7 +9,6 @@
 //! | `client.rs` | a whole test as client |
 //! | `session.rs`, `served.rs` | one test of a server, and its client |
 //! | `ports.rs` | a server's data ports, which many tests share |
-//! | `without_data.rs` | requests without data: traceroute, third parties |
 //!
 //! Streams are counted, read and explained as those of iperf3's protocol. Of a stock peer only its
 //! lines are known: the sum over its streams, without figures of its sockets. A server of this
@@ -23,7 +22,6 @@ pub(super) mod served;
 pub(super) mod session;
 mod transfer;
 mod turns;
-mod without_data;
 
 use std::time::Duration;
 
@@ -83,11 +81,7 @@ fn requested(request: &Request, block: usize) -> Parameters {
         tos: common.tos.unwrap_or(0) as u8,
         nodelay: common.nodelay,
         burst: common.burst.unwrap_or(1),
-        jitter: Wanted(if has_jitter {
-            Wanted::MIN | Wanted::MEAN | Wanted::MAX
-        } else {
-            0
-        }),
+        jitter: Wanted(if has_jitter { Wanted::ALL } else { 0 }),
         private: true,
         ..Parameters::default()
     }

@@ -42,7 +42,7 @@ pub(in super::super) fn awaited(wanted: &Parameters) -> Option<(bool, Range<u16>
         false => wanted.client_connects(),
     };
     let ports = wanted.port..wanted.port.saturating_add(wanted.streams);
-    (is_awaited && wanted.has_data()).then_some((wanted.udp, ports))
+    is_awaited.then_some((wanted.udp, ports))
 }
 
 fn open_datagrams(at: SocketAddr) -> io::Result<Opened> {

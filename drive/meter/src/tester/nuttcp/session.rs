@@ -5,11 +5,10 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gigatcp_protocol::nuttcp::output::interval::{Interval as Line, Total};
-use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Loss, Retransmissions};
+use gigatcp_protocol::nuttcp::output::interval::Interval as Line;
+use gigatcp_protocol::nuttcp::output::{CongestionWindow, Retransmissions};
 use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Output, Side};
-use gigatcp_units::{self as units, Bytes};
 use socket2::{Domain, SockRef};
 
 use super::super::counters::Role;
@@ -19,11 +18,11 @@ use super::super::socket::Socket;
 use super::super::traffic::{Ends, Progress, Traffic};
 use super::super::wire::Arrival;
 use super::super::{options, request};
+use super::figures;
 use super::link::Link;
 use super::ports;
 use super::served::Served;
 use super::transfer::{Transfer, TransferChange, port_of};
-use super::{figures, without_data};
 use crate::system::fd::AsFd;
 
 /// Maximum time without data: of UDP, where the sender does not notice, and of TCP.
@@ -44,21 +43,17 @@ pub(in super::super) fn serve(
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Ended {
     served.server.accept();
-    if !served.wanted.has_data() {
-        return without_data::serve(&mut served, stops);
-    }
     let mut transfer = match transfer(&served, interval) {
         Ok(transfer) => transfer,
         Err(error) => return Ended::without_data(error.to_string()),
     };
-    let mut reporter = Reporter::default();
-    let streams = streams(&mut served, stops);
+    let mut stamped = 0;
+    let accepted = streams(&mut served, stops);
     opened();
-    let streams = streams.and_then(|streams| transfer.open(streams));
-    if let Err(error) = streams {
+    if let Err(error) = accepted.and_then(|streams| transfer.open(streams)) {
         return Ended::without_data(error.to_string());
     }
-    let connected = figures::connected(&transfer.traffic, None);
+    let connected = figures::connected(&transfer.traffic);
     served.server.streams_connected(&connected);
     let end = 'test: loop {
         while let Some(output) = served.server.poll_output() {
@@ -96,7 +91,7 @@ pub(in super::super) fn serve(
             transfer.end(report);
             break finish(&mut served, &transfer, &code.to_string());
         }
-        step(&mut served, &mut transfer, &mut reporter, report);
+        step(&mut served, &mut transfer, &mut stamped, report);
     };
     transfer.end(report);
     // The results come before the rest of the data is read.
@@ -204,7 +199,7 @@ fn open(
 fn step(
     served: &mut Served,
     transfer: &mut Transfer,
-    reporter: &mut Reporter,
+    stamped: &mut u32,
     report: &mut dyn FnMut(Progress<'_>),
 ) {
     let waker = Some(transfer.link.event_fd.as_fd());
@@ -226,7 +221,7 @@ fn step(
         begun |= found == TransferChange::Begun;
     }
     for interval in &intervals {
-        served.server.interval(reporter.line(transfer, interval));
+        served.server.interval(line(transfer, interval, stamped));
     }
     if begun {
         report(Progress::Started(&outcome(served, transfer, None)));
@@ -236,48 +231,20 @@ fn step(
     }
 }
 
-/// Formats the lines of intervals, with sums since the beginning.
-#[derive(Debug, Default)]
-struct Reporter {
-    retransmissions: u32,
-    bytes: u64,
-}
-
-impl Reporter {
-    fn line(&mut self, transfer: &Transfer, interval: &Interval) -> Line {
-        let streams = transfer.traffic.outcomes();
-        let mut line = figures::interval(&streams, interval, transfer.role);
-        if let Some((count, window)) = transfer.link.stamp() {
-            let more = count.saturating_sub(self.retransmissions);
-            self.retransmissions = count;
-            line.retransmissions = Some(Retransmissions::new(more));
-            line.congestion_window = window.map(CongestionWindow::new);
-        }
-        if transfer.link.parameters.udp {
-            let received = transfer.link.datagrams().take_interval();
-            line.jitter = received.jitter;
-            line.one_way_delay = received.one_way_delay;
-            line.transmitted = received.sent;
-            line.total_transmitted = transfer.link.datagrams().total().sent;
-        }
-        self.bytes += line.received.bytes.as_u64();
-        let since = units::Duration::from(interval.end);
-        let counts = interval.streams.first().map(|part| part.udp.stock);
-        line.total = Some(Total {
-            received: Amount::new(Bytes::new(self.bytes), since),
-            loss: line
-                .loss
-                .as_ref()
-                .and(counts)
-                .map(|of| Loss::new(of.errors, of.packets)),
-            retransmissions: line
-                .retransmissions
-                .as_ref()
-                .map(|_| Retransmissions::new(self.retransmissions)),
-            congestion_window: line.congestion_window.clone(),
-        });
-        line
+/// Line of an interval; `stamped` are the retransmissions that the sender's buffers had before.
+fn line(transfer: &Transfer, interval: &Interval, stamped: &mut u32) -> Line {
+    let streams = transfer.traffic.outcomes();
+    let mut line = figures::interval(&streams, interval, transfer.role);
+    if let Some((count, window)) = transfer.link.stamp() {
+        let more = count.saturating_sub(*stamped);
+        *stamped = count;
+        line.retransmissions = Some(Retransmissions::new(more));
+        line.congestion_window = window.map(CongestionWindow::new);
     }
+    if transfer.link.parameters.udp {
+        line.jitter = transfer.link.datagrams().take_interval().jitter;
+    }
+    line
 }
 
 fn outcome(served: &Served, transfer: &Transfer, cut_short: Option<String>) -> Outcome {

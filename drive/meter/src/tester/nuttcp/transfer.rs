@@ -25,9 +25,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Maximum excess of a transfer over its announced time: the path may hold as much.
 const LATE: Duration = Duration::from_secs(60);
 
-/// Time for a receiver of datagrams to open its port.
-///
-/// Up to 6.1.2, nuttcp does so after it has consented.
+/// Time for a receiver of datagrams to open its port: 6.1.2 does so after it has consented.
 const BIND_PAUSE: Duration = Duration::from_millis(50);
 
 /// Change of a transfer.
@@ -222,9 +220,7 @@ impl Transfer {
         if !is_due {
             return false;
         }
-        if number == 0 || self.link.agreed.second_begin {
-            self.send_marker(Datagram::Begin(number));
-        }
+        self.send_marker(Datagram::Begin(number));
         let pause = Duration::from(BEGIN_PAUSE);
         self.state = State::Opened(number + 1, Instant::now() + pause);
         number > 0

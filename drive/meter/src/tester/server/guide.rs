@@ -264,7 +264,7 @@ fn others() -> Vec<String> {
             "the path to the client: {} at a time, 1 of a source",
             iperf3::MAX_TRACES
         ),
-        format!("and {} each. A trace", seconds(trace::REVERSE_WAIT)),
+        format!("and {} each.", seconds(trace::REVERSE_WAIT)),
         format!(
             "at most {} a second and {} bytes each",
             Pings::MAX,
@@ -310,11 +310,11 @@ fn every_number_of_the_guide_is_that_of_the_code() {
     let wrong: Vec<&String> = told.iter().filter(|text| !page.contains(*text)).collect();
     assert!(wrong.is_empty(), "not in the guide: {wrong:#?}");
     let measured = MEASURED.iter().map(|(text, _)| *text);
-    let told = told.iter().map(String::as_str).chain(measured);
-    let rest = told.fold(page.clone(), |rest, text| rest.replace(text, "·"));
+    let known = told.iter().map(String::as_str).chain(measured);
+    let unnamed = known.fold(page.clone(), |rest, text| rest.replace(text, "·"));
     let rest = NAMES
         .iter()
-        .fold(rest, |rest, name| rest.replace(name, "·"));
+        .fold(unnamed, |rest, name| rest.replace(name, "·"));
     let untold: Vec<&str> = rest
         .split_inclusive(['.', '|'])
         .filter(|sentence| sentence.contains(|letter: char| letter.is_ascii_digit()))

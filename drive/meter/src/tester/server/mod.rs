@@ -84,18 +84,15 @@ pub struct NuttcpConfig {
     pub is_required: bool,
     /// First port that clients may choose for their data.
     pub first_data_port: u16,
-    /// Whether it runs tests with other hosts for its clients.
-    pub third_party: bool,
 }
 
 impl Default for NuttcpConfig {
     fn default() -> Self {
-        use gigatcp_protocol::nuttcp;
         Self {
-            port: nuttcp::CONTROL_PORT,
+            port: gigatcp_protocol::nuttcp::CONTROL_PORT,
             is_required: true,
-            first_data_port: nuttcp::OLD_DATA_PORT,
-            third_party: false,
+            // That of clients before 6.2.8.
+            first_data_port: 5001,
         }
     }
 }

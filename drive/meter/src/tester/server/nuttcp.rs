@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::ops::Range;
 
-use gigatcp_protocol::nuttcp::parameters::Limits;
 use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{self, Output, Parameters};
 
@@ -21,11 +20,7 @@ impl ClientTable<'_> {
     pub(super) fn nuttcp_server(&self) -> Box<nuttcp::Server> {
         let config = self.server.config.nuttcp.unwrap_or_default();
         let port = self.server.nuttcp_address().map(|at| at.port());
-        Box::new(nuttcp::Server::new(Limits {
-            control_port: port.unwrap_or(config.port),
-            third_party: config.third_party,
-            ..Limits::default()
-        }))
+        Box::new(nuttcp::Server::new(port.unwrap_or(config.port)))
     }
 
     /// Performs the outputs of the protocol for a client that has sent data.
@@ -90,12 +85,6 @@ impl ClientTable<'_> {
         }
         if wanted.udp && wanted.streams > 1 {
             return Some("UDP with several streams is not supported".into());
-        }
-        if wanted.third_party.is_some() && self.server.config.admission.limits.total_rate > 0 {
-            return Some("a test with a third party is not within a total rate".into());
-        }
-        if wanted.multicast_ttl > 0 || wanted.group.is_some() {
-            return Some("multicast is not supported".into());
         }
         None
     }

@@ -26,6 +26,7 @@ use std::time::Duration;
 use gigatcp_protocol::iperf3::{Cpu, Mode, Transactions};
 use mio::{Poll, Token};
 
+use super::traffic;
 use crate::system::clock;
 use crate::system::fd::AsFd;
 
@@ -70,15 +71,7 @@ const fn cost_of((bytes, responses): (u64, u64), segment: u64) -> u64 {
 /// CPU time of this thread since it was `before`, in percent of the time elapsed.
 fn cpu_shares(elapsed: Duration, before: [Duration; 2]) -> Cpu {
     let (user, system) = clock::thread_split();
-    let percent = |now: Duration, before: Duration| {
-        100.0 * (now - before).as_secs_f64() / elapsed.as_secs_f64().max(1e-9)
-    };
-    let (user, system) = (percent(user, before[0]), percent(system, before[1]));
-    Cpu {
-        total: user + system,
-        user,
-        system,
-    }
+    traffic::cpu_of([user - before[0], system - before[1]], elapsed)
 }
 
 /// Adds a descriptor that is read when it is ready.

@@ -219,12 +219,12 @@ impl Responder {
             .session
             .poll_timeout()
             .map(|at| served.wire.instant(at).saturating_duration_since(now));
-        let longest = match self.paused_until {
+        let idle = match self.paused_until {
             Some(until) => until - now,
             None if self.queue.is_empty() => STEP,
             None => Duration::ZERO,
         };
-        let longest = longest.min(STEP).min(due.unwrap_or(STEP));
+        let longest = idle.min(STEP).min(due.unwrap_or(STEP));
         wait(&mut self.poll, &mut self.events, longest)?;
         let mut has_control = false;
         for event in &self.events {

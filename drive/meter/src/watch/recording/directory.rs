@@ -79,8 +79,10 @@ impl Directory {
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         try_to_write(place)?;
-        let place = place.to_owned();
-        Ok(Self { place, lock })
+        Ok(Self {
+            place: place.to_owned(),
+            lock,
+        })
     }
 
     /// Begins the next file, readable by this user only; removes old ones until all have at most
