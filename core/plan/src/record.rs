@@ -527,7 +527,7 @@ pub struct ArrivalsRecord {
 }
 
 /// Datagrams from a constant-rate source to a sink that counts them.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DatagramsRecord {
     /// Name of the flow in the plan.
@@ -816,7 +816,7 @@ pub struct RingRecord {
 }
 
 /// One path element.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HopRecord {
     /// Name of the element.

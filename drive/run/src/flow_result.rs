@@ -1,11 +1,8 @@
 //! Converts the results of a flow to its record: in virtual or real time, of the engine or the
 //! kernel.
 
-use std::collections::BTreeMap;
-
 use gigatcp_plan::record::{
-    ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
-    RingRecord, SeriesRecord, TheoryRecord, growth,
+    CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, SeriesRecord, growth,
 };
 use gigatcp_plan::{Flow, Series, Stop};
 use gigatcp_sim::account::{Attribution, ByCause, ByLimit, Span};
@@ -60,30 +57,20 @@ impl Counts {
 #[derive(Debug)]
 pub(crate) struct FlowResult<'a> {
     pub(crate) flow: &'a Flow,
-    /// Congestion control in effect.
-    pub(crate) congestion: String,
-    /// Profiles of sender and receiver.
-    pub(crate) profiles: [String; 2],
+    /// What the record has of it as it is: names, failure, drops, links, application, theory.
+    pub(crate) rest: FlowRecord,
     /// Time at which the sender's side was established, if it was.
     pub(crate) established: Option<Instant>,
     /// Time at which the receiver had read everything, else the end of the run.
     pub(crate) end: Instant,
     /// Whether the flow finished before the end of the run.
     pub(crate) is_finished: bool,
-    /// Common name of the connections of its group.
-    pub(crate) group: Option<String>,
     pub(crate) meter: Option<&'a Meter>,
     /// Time at the start that the average omits.
     pub(crate) omit: Duration,
     pub(crate) counts: Counts,
-    pub(crate) failure: Option<String>,
-    pub(crate) rings: Vec<RingRecord>,
-    /// Packets its hosts dropped, by cause.
-    pub(crate) host_drops: BTreeMap<String, u64>,
     /// CPU time of sender and receiver.
     pub(crate) busy: [Duration; 2],
-    /// Utilization of the hosts' own links during the run, if they have any.
-    pub(crate) links: [Option<f64>; 2],
     /// Time under each limit until `end`.
     pub(crate) limits: Option<ByLimit>,
     /// Time by cause until `end`.
@@ -91,10 +78,6 @@ pub(crate) struct FlowResult<'a> {
     pub(crate) samples: Vec<Sample>,
     /// Shortest interval of the tester's lines in the record.
     pub(crate) shortest_interval: Duration,
-    pub(crate) theory: Option<TheoryRecord>,
-    pub(crate) negotiated: Vec<Negotiated>,
-    pub(crate) unavailable: Vec<String>,
-    pub(crate) application: Option<ApplicationRecord>,
 }
 
 impl FlowResult<'_> {
@@ -115,7 +98,6 @@ impl FlowResult<'_> {
         let has_amount = matches!(self.flow.stop, Stop::Bytes(_));
         let has_completed = has_amount && self.is_complete();
         let clock_start = self.meter.and_then(Meter::started_at);
-        let [sender_profile, receiver_profile] = self.profiles;
         let Attribution {
             spent,
             spans,
@@ -124,7 +106,6 @@ impl FlowResult<'_> {
         } = self.account.unwrap_or_default();
         FlowRecord {
             name: self.flow.name.clone(),
-            group: self.group,
             established_ns: self.established.map_or(0, Instant::as_nanos),
             ended_ns: self.end.as_nanos(),
             clock_start_ns: clock_start.map_or(0, Instant::as_nanos),
@@ -143,36 +124,22 @@ impl FlowResult<'_> {
             loss_events: self.counts.loss_events,
             marked_segments: self.counts.marked,
             mark_reductions: self.counts.mark_reductions,
-            theory: self.theory,
             acks_sent: self.counts.acks_sent,
             sender_cpu_fraction: sender_busy,
             receiver_cpu_fraction: receiver_busy,
-            sender_link_fraction: self.links[0],
-            receiver_link_fraction: self.links[1],
             limited_by: causes(&spent),
             reduction_times_ns: reductions.iter().map(|at| at.as_nanos()).collect(),
             reduction_times_left_out: reductions_left_out,
             limited_by_timeline: spans.iter().map(span).collect(),
             limits: self.limits.map(|spent| shares(&spent)).unwrap_or_default(),
             samples: self.samples.iter().map(record_of).collect(),
-            counted_by: None,
-            congestion_control: self.congestion,
-            sender_profile,
-            receiver_profile,
-            failure: self.failure,
-            receive_rings: self.rings,
-            host_drops: self.host_drops,
-            negotiated: self.negotiated,
-            application: self.application,
-            unavailable: self.unavailable,
-            time_sequence: None,
-            why: None,
+            ..self.rest
         }
     }
 
     /// Whether everything was delivered. A connection that failed is finished but not complete.
     fn is_complete(&self) -> bool {
-        self.is_finished && self.failure.is_none()
+        self.is_finished && self.rest.failure.is_none()
     }
 
     /// Time that the average covers, from the start of the tester's clock.

@@ -102,14 +102,39 @@ fn flow_record(
     let end = result.finished_at.unwrap_or(now);
     let sender = result.sender.connection();
     let receiver = result.receiver.connection();
+    let [sender_link_fraction, receiver_link_fraction] =
+        [&result.sender, &result.receiver].map(|end| end.link().map(|link| link.utilization(now)));
+    let [sender_profile, receiver_profile] = scenario
+        .hosts_of(flow)
+        .map(|host| host.profile.name.to_owned());
+    let negotiated = sender.zip(receiver).map(|(sender, receiver)| {
+        negotiated::of_engines(scenario, flow, &sender.info(), &receiver.info())
+    });
+    let application = flow.application.as_ref();
     let found = FlowResult {
         flow,
-        congestion: flow.congestion.name().into(),
-        profiles: scenario.hosts_of(flow).map(|host| host.profile.name.into()),
+        rest: FlowRecord {
+            congestion_control: flow.congestion.name().to_owned(),
+            sender_profile,
+            receiver_profile,
+            group: group_of(flow),
+            failure: sender
+                .and_then(Connection::failure)
+                .map(|failure| failure.to_string()),
+            receive_rings: (result.receiver.rings())
+                .map(ring_records)
+                .unwrap_or_default(),
+            host_drops: host_drops(result),
+            sender_link_fraction,
+            receiver_link_fraction,
+            theory: theory_of(scenario, flow, result),
+            negotiated: negotiated.unwrap_or_default(),
+            application: application.map(|config| application_record(config, result, end)),
+            ..FlowRecord::default()
+        },
         established: sender.and_then(Connection::established_at),
         end,
         is_finished: result.finished_at.is_some(),
-        group: group_of(flow),
         meter: result.receiver.meter(),
         omit: scenario.tester.omit,
         counts: Counts {
@@ -118,34 +143,11 @@ fn flow_record(
                 .map(|c| Counts::of_engine(&c.counters(), &c.info()))
                 .unwrap_or_default()
         },
-        failure: sender
-            .and_then(Connection::failure)
-            .map(|failure| failure.to_string()),
-        rings: result
-            .receiver
-            .rings()
-            .map(ring_records)
-            .unwrap_or_default(),
-        host_drops: host_drops(result),
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
-        links: [&result.sender, &result.receiver]
-            .map(|end| end.link().map(|link| link.utilization(now))),
         limits: result.limits,
         account: result.account.clone(),
-        theory: theory_of(scenario, flow, result),
         samples: result.samples.as_slice().to_vec(),
         shortest_interval: outcome.sample_step.unwrap_or_default(),
-        negotiated: sender
-            .zip(receiver)
-            .map(|(sender, receiver)| {
-                negotiated::of_engines(scenario, flow, &sender.info(), &receiver.info())
-            })
-            .unwrap_or_default(),
-        unavailable: Vec::new(),
-        application: flow
-            .application
-            .as_ref()
-            .map(|application| application_record(application, result, end)),
     };
     found.into_record()
 }
@@ -210,8 +212,7 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
         host_drops: drops_by_cause(&result.drops, true),
         jitter_ns: received.jitter.as_nanos(),
         max_jitter_ns: received.max_jitter.as_nanos(),
-        intervals: Vec::new(),
-        delays: Vec::new(),
+        ..DatagramsRecord::default()
     }
 }
 
@@ -296,15 +297,8 @@ pub(crate) fn record_of_hop(
         corrupted_packets: counters.corrupted.packets,
         inside_packets: counters.inside.packets,
         max_backlog_packets: max_backlog,
-        queueing_delay_p50_ns: None,
-        queueing_delay_p99_ns: None,
-        samples: Vec::new(),
         utilization_fraction: utilization,
-        collisions: 0,
-        drop_times_ns: BTreeMap::new(),
-        drop_times_left_out: 0,
-        mark_times_ns: Vec::new(),
-        mark_times_left_out: 0,
+        ..HopRecord::default()
     }
 }
 

@@ -216,7 +216,7 @@ fn folder(place: &Path) -> &Path {
 
 /// Error for a file that could not be written.
 pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::io(&format!("write {}", place.display()), error);
+    let failure = Failure::at("write", place, error);
     let failure = if place.exists() && !place.is_file() {
         failure.effect("what went there is not complete")
     } else {

@@ -88,7 +88,7 @@ fn usual() -> Option<PathBuf> {
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Failure {
-    Failure::io(&format!("read the config file {}", file.display()), error)
+    Failure::at("read the config file", file, error)
         .effect("nothing was done")
         .hint(format!("make it readable, or set {VARIABLE} to another"))
 }

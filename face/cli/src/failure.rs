@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::path::Path;
 
 use clap::builder::styling::{AnsiColor, Style};
 use gigatcp_plan::Diagnostics;
@@ -60,6 +61,21 @@ impl Failure {
     /// An error of reading or writing, with the system's message.
     pub(crate) fn io(action: &str, error: &io::Error) -> Self {
         Self::new(format!("cannot {action}: {error}"))
+    }
+
+    /// A file or directory that the system refused, with the action.
+    pub(crate) fn at(action: &str, place: &Path, error: &io::Error) -> Self {
+        Self::io(&format!("{action} {}", place.display()), error)
+    }
+
+    /// A command that ran nothing.
+    pub(crate) fn not_run(message: impl Into<String>) -> Self {
+        Self::new(message).effect("nothing was run")
+    }
+
+    /// A test that measured nothing.
+    pub(crate) fn not_measured(message: impl Into<String>) -> Self {
+        Self::new(message).effect("nothing was measured")
     }
 
     /// An error with the chain of its causes.

@@ -185,8 +185,7 @@ fn differs(name: &str, place: &Place) -> String {
 /// Error for an unknown experiment.
 pub(crate) fn no_experiment(word: &str, experiments: &Experiments) -> Failure {
     let names: Vec<&str> = experiments.names().collect();
-    Failure::new(format!("there is no experiment `{word}`"))
-        .effect("nothing was run")
+    Failure::not_run(format!("there is no experiment `{word}`"))
         .hint(nearest::hint(word, "experiments", &names) + ": `gigatcp list` names them")
         .hint("a plan of your own is given as a path, as in `./my.toml`")
 }
@@ -212,8 +211,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn folder_given(path: &Path) -> Failure {
-    let failure = Failure::new(format!("{} is a directory, not a plan", path.display()))
-        .effect("nothing was run");
+    let failure = Failure::not_run(format!("{} is a directory, not a plan", path.display()));
     match experiments::plan_in(path) {
         Some(plan) => failure.hint(format!("did you mean `{}`?", plan.display())),
         None => failure.hint("give the path of a plan, a TOML file"),

@@ -2,46 +2,38 @@
 
 use gigatcp_report::grid::{Align, grid};
 use gigatcp_tcp::profile::{Profile, SETTINGS};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-/// A profile with its settings, in the order of [`SETTINGS`].
-#[derive(Serialize, Debug)]
-pub(crate) struct ProfileView {
-    name: &'static str,
-    settings: Vec<SettingView>,
-}
-
-/// A setting of a profile.
-#[derive(Serialize, Debug)]
-struct SettingView {
-    name: &'static str,
-    value: String,
-    takes: &'static str,
-}
-
-/// Every profile.
-pub(crate) fn all() -> Vec<ProfileView> {
-    Profile::ALL.iter().map(ProfileView::of).collect()
+/// Every profile with its settings, in the order of [`SETTINGS`].
+pub(crate) fn json() -> Value {
+    let profile = |profile: &Profile| {
+        let settings = SETTINGS.iter().map(|setting| {
+            json!({
+                "name": setting.name,
+                "value": setting.value_in(profile),
+                "takes": setting.expects,
+            })
+        });
+        json!({ "name": profile.name, "settings": settings.collect::<Vec<_>>() })
+    };
+    Profile::ALL.iter().map(profile).collect()
 }
 
 /// A line per setting and a column per profile. Lines in which profiles differ are marked.
 pub(crate) fn text() -> String {
-    let profiles = all();
     let mut heading = vec![String::new(), "setting".to_owned()];
-    heading.extend(profiles.iter().map(|profile| profile.name.to_owned()));
+    heading.extend(Profile::ALL.iter().map(|profile| profile.name.to_owned()));
     let mut cells = vec![heading];
-    for (index, setting) in SETTINGS.iter().enumerate() {
-        let values: Vec<String> = profiles
-            .iter()
-            .map(|profile| profile.settings[index].value.clone())
-            .collect();
+    for setting in SETTINGS {
+        let values = Profile::ALL.iter().map(|profile| setting.value_in(profile));
+        let values: Vec<String> = values.collect();
         let differ = values.iter().any(|value| *value != values[0]);
         let mark = if differ { "*" } else { "" };
         let mut line = vec![mark.to_owned(), setting.name.to_owned()];
         line.extend(values);
         cells.push(line);
     }
-    let columns = vec![Align::Left; 2 + profiles.len()];
+    let columns = vec![Align::Left; 2 + Profile::ALL.len()];
     let table = grid(&columns, &cells);
     format!(
         "{table}\n* profiles differ. Every setting is a key of [sender] and [receiver]:\n  \
@@ -89,23 +81,4 @@ pub(crate) fn one(name: &str) -> Option<String> {
         .collect();
     let heading = format!("{}: {}\n", profile.name, difference(&profile));
     Some(heading + &grid(&[Align::Left; 3], &cells))
-}
-
-impl ProfileView {
-    /// The name of the profile.
-    pub(crate) const fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn of(profile: &Profile) -> Self {
-        let settings = SETTINGS.iter().map(|setting| SettingView {
-            name: setting.name,
-            value: setting.value_in(profile),
-            takes: setting.expects,
-        });
-        Self {
-            name: profile.name,
-            settings: settings.collect(),
-        }
-    }
 }

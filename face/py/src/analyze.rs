@@ -2,15 +2,13 @@
 //! tables.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use arrow_array::builder::{Int64Builder, StringBuilder, UInt32Builder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::DataType::{Int64, UInt32, UInt64, Utf8};
-use arrow_schema::{DataType, Field, Schema};
 use gigatcp_analyze::{Answer, Error, Options, Source, follow};
-use gigatcp_flows::{Kind, Side};
+use gigatcp_flows::Side;
 use gigatcp_report::graph::row::{Row, Rows};
+use gigatcp_run::sweep::arrow::BatchBuilder;
+use gigatcp_run::sweep::rows::{Kind, Value};
+use gigatcp_run::sweep::tables::Field;
 use gigatcp_why::CAUSES;
 use pyo3::prelude::*;
 
@@ -18,9 +16,6 @@ use crate::error::failed;
 use crate::html;
 use crate::table::Table;
 use crate::wait::released;
-
-/// Rows of a batch.
-const BATCH: usize = 1 << 16;
 
 /// Connections and packets of captures.
 #[pyclass(frozen, module = "gigatcp")]
@@ -60,13 +55,13 @@ pub struct Connection {
     healthy: Option<bool>,
     /// Rate that it would reach without the cause, in words.
     could_be: String,
-    gain: Option<Py<Gain>>,
+    gain: Option<Gain>,
     /// Known limits, the lowest first.
-    limits: Vec<Py<Limit>>,
+    limits: Vec<Limit>,
     /// From the trigger to the effect, in sentences, if TCP's reaction took the time.
     chain: Vec<String>,
     /// Facts in the capture, the most telling first.
-    evidence: Vec<Py<Evidence>>,
+    evidence: Vec<Evidence>,
     /// The change; None if unsure, or if nothing is to be changed.
     fix: Option<String>,
     /// Other causes and unknown, with their shares of the time.
@@ -86,13 +81,14 @@ pub struct Connection {
     capacity_bps: u64,
     min_rtt_ns: u64,
     unknown_ns: u64,
-    verdicts: Vec<Py<Verdict>>,
+    verdicts: Vec<Verdict>,
     /// Start and length (ns) of each interval, and the id of its cause.
     spans: Vec<(u64, u64, Option<&'static str>)>,
 }
 
 /// Rate that a connection would reach without its cause.
 #[pyclass(frozen, get_all, module = "gigatcp")]
+#[derive(Clone)]
 pub struct Gain {
     /// Payload rate.
     bps: u64,
@@ -104,6 +100,7 @@ pub struct Gain {
 
 /// A limit of a connection.
 #[pyclass(frozen, get_all, module = "gigatcp")]
+#[derive(Clone)]
 pub struct Limit {
     /// Id of its cause.
     cause: &'static str,
@@ -117,6 +114,7 @@ pub struct Limit {
 
 /// A cause that was found, with its evidence.
 #[pyclass(frozen, get_all, module = "gigatcp")]
+#[derive(Clone)]
 pub struct Verdict {
     /// Id of the cause, as for `gigatcp explain`.
     cause: &'static str,
@@ -130,7 +128,7 @@ pub struct Verdict {
     cost_bps: u64,
     /// Whether the cost is a lower bound.
     cost_at_least: bool,
-    evidence: Vec<Py<Evidence>>,
+    evidence: Vec<Evidence>,
     /// Advice, with figures for this path; None if unsure, or if nothing is to be changed.
     fix: Option<String>,
     time_ns: u64,
@@ -141,6 +139,7 @@ pub struct Verdict {
 
 /// A fact in a capture.
 #[pyclass(frozen, get_all, module = "gigatcp")]
+#[derive(Clone)]
 pub struct Evidence {
     /// Number of a packet, from 1.
     packet: Option<u64>,
@@ -201,7 +200,7 @@ impl Connection {
             .map(|line| html::paragraph(&line))
             .collect();
         let rows = self.evidence.iter().map(|evidence| {
-            let Evidence { packet, text, .. } = evidence.get();
+            let Evidence { packet, text, .. } = evidence;
             vec![
                 packet.map_or_else(String::new, |packet| packet.to_string()),
                 text.clone(),
@@ -225,13 +224,13 @@ impl Analysis {
     /// Every TCP packet as a row: the captures are read again.
     #[pyo3(signature = (capture=0))]
     fn packets(&self, py: Python<'_>, capture: usize) -> PyResult<Table> {
-        self.read(py, capture, Packets::new(), |_| true)
+        self.read(py, capture, |_| true)
     }
 
     /// A row for each packet that ends an RTT sample, with the bytes in flight.
     #[pyo3(signature = (capture=0))]
     fn samples(&self, py: Python<'_>, capture: usize) -> PyResult<Table> {
-        self.read(py, capture, Packets::new(), |row| row.rtt_ns.is_some())
+        self.read(py, capture, |row| row.rtt_ns.is_some())
     }
 
     fn __repr__(&self) -> String {
@@ -275,13 +274,7 @@ impl Analysis {
 }
 
 impl Analysis {
-    fn read(
-        &self,
-        py: Python<'_>,
-        capture: usize,
-        mut packets: Packets,
-        is_kept: fn(&Row) -> bool,
-    ) -> PyResult<Table> {
+    fn read(&self, py: Python<'_>, capture: usize, is_kept: fn(&Row) -> bool) -> PyResult<Table> {
         let source = self.sources.get(capture).ok_or_else(|| {
             let count = self.sources.len();
             failed(
@@ -295,18 +288,18 @@ impl Analysis {
                 stop: Some(stop),
                 ..Options::default()
             };
-            let mut rows = Rows::default();
+            let (mut rows, mut packets) = (Rows::default(), packets());
             let read = follow::<Error>(source, &options, |step| {
                 let verdict = step.verdict;
                 if let Some(connection) = step.table.connection(verdict.connection) {
                     let row = rows.row(step.frame, step.packet, &verdict, connection);
                     if is_kept(&row) {
-                        packets.push(&row);
+                        packets.push(values(&row));
                     }
                 }
                 Ok(())
             });
-            read.map(|_| packets.finish())
+            read.map(|_| Table::new(packets.schema(), packets.finish()))
         })?;
         read.map_err(|error| unreadable(&error))
     }
@@ -327,127 +320,86 @@ fn unreadable(error: &Error) -> PyErr {
     failed(what, "nothing was analyzed", hint)
 }
 
-/// Packets, column by column.
-struct Packets {
-    schema: Arc<Schema>,
-    whole: [UInt64Builder; 3],
-    numbers: [UInt32Builder; 2],
-    positions: [Int64Builder; 2],
-    optional: [UInt64Builder; 2],
-    texts: [StringBuilder; 4],
-    rows: usize,
-    batches: Vec<RecordBatch>,
-}
-
-/// Name, unit, meaning and type of the columns of packets.
-const COLUMNS: [(&str, &str, &str, DataType); 13] = [
+/// Columns of the packets: name, unit, meaning, kind.
+const COLUMNS: [(&str, &str, &str, Kind); 13] = [
     (
         "frame",
         "",
         "number of the packet in the capture, from 1",
-        UInt64,
+        Kind::Whole,
     ),
-    ("at_ns", "ns", "time of capture", UInt64),
-    ("connection", "", "number of the connection, from 1", UInt32),
-    ("from", "", "who sent it: client or server", Utf8),
-    ("seq", "bytes", "first position of its data", Int64),
-    ("len_bytes", "bytes", "its data", UInt32),
-    ("ack", "bytes", "position that it acknowledges", Int64),
-    ("window_bytes", "bytes", "window that it advertises", UInt64),
-    ("sack", "", "SACK blocks: LEFT-RIGHT", Utf8),
-    ("flags", "", "control bits, as tcpdump prints them", Utf8),
-    ("kinds", "", "what it is", Utf8),
+    ("at_ns", "ns", "time of capture", Kind::Whole),
+    (
+        "connection",
+        "",
+        "number of the connection, from 1",
+        Kind::Whole,
+    ),
+    ("from", "", "who sent it: client or server", Kind::Text),
+    ("seq", "bytes", "first position of its data", Kind::Signed),
+    ("len_bytes", "bytes", "its data", Kind::Whole),
+    (
+        "ack",
+        "bytes",
+        "position that it acknowledges",
+        Kind::Signed,
+    ),
+    (
+        "window_bytes",
+        "bytes",
+        "window that it advertises",
+        Kind::Whole,
+    ),
+    ("sack", "", "SACK blocks: LEFT-RIGHT", Kind::Text),
+    (
+        "flags",
+        "",
+        "control bits, as tcpdump prints them",
+        Kind::Text,
+    ),
+    ("kinds", "", "what it is", Kind::Text),
     (
         "outstanding_bytes",
         "bytes",
         "not acknowledged, of the stream it moves",
-        UInt64,
+        Kind::Whole,
     ),
-    ("rtt_ns", "ns", "RTT that it ends", UInt64),
+    ("rtt_ns", "ns", "RTT that it ends", Kind::Whole),
 ];
 
-impl Packets {
-    fn new() -> Self {
-        let fields = COLUMNS.into_iter().map(|(name, unit, meaning, kind)| {
-            let metadata = [("unit", unit), ("meaning", meaning)]
-                .map(|(key, text)| (key.to_owned(), text.to_owned()));
-            Field::new(name, kind, true).with_metadata(metadata.into())
-        });
-        Self {
-            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-            whole: Default::default(),
-            numbers: Default::default(),
-            positions: Default::default(),
-            optional: Default::default(),
-            texts: Default::default(),
-            rows: 0,
-            batches: Vec::new(),
-        }
-    }
+/// A table of packets without rows.
+fn packets() -> BatchBuilder {
+    let field = |(name, unit, meaning, kind): (&'static str, _, _, _)| Field {
+        name: name.into(),
+        unit,
+        meaning,
+        kind,
+    };
+    BatchBuilder::new(&COLUMNS.map(field))
+}
 
-    fn push(&mut self, row: &Row) {
-        let [frames, times, outstanding] = &mut self.whole;
-        frames.append_value(row.frame);
-        times.append_value(row.at_ns);
-        outstanding.append_value(row.outstanding_bytes);
-        let [connections, lengths] = &mut self.numbers;
-        connections.append_value(row.connection as u32);
-        lengths.append_value(row.len);
-        let [seqs, acks] = &mut self.positions;
-        seqs.append_value(row.seq);
-        acks.append_option(row.ack);
-        let [windows, rtts] = &mut self.optional;
-        windows.append_option(row.window_bytes.map(u64::from));
-        rtts.append_option(row.rtt_ns);
-        let [from, sack, flags, kinds] = &mut self.texts;
-        from.append_value(row.from);
-        let blocks = row
-            .sack
-            .iter()
-            .map(|(left, right)| format!("{left}-{right}"));
-        sack.append_value(blocks.collect::<Vec<_>>().join(" "));
-        flags.append_value(row.letters().collect::<String>());
-        let names: Vec<&str> = row.kinds.iter().map(Kind::name).collect();
-        kinds.append_value(names.join(" "));
-        self.rows += 1;
-        if self.rows == BATCH {
-            self.take();
-        }
-    }
-
-    fn take(&mut self) {
-        self.rows = 0;
-        let [frames, times, outstanding] = &mut self.whole;
-        let [connections, lengths] = &mut self.numbers;
-        let [seqs, acks] = &mut self.positions;
-        let [windows, rtts] = &mut self.optional;
-        let [from, sack, flags, kinds] = &mut self.texts;
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(frames.finish()),
-            Arc::new(times.finish()),
-            Arc::new(connections.finish()),
-            Arc::new(from.finish()),
-            Arc::new(seqs.finish()),
-            Arc::new(lengths.finish()),
-            Arc::new(acks.finish()),
-            Arc::new(windows.finish()),
-            Arc::new(sack.finish()),
-            Arc::new(flags.finish()),
-            Arc::new(kinds.finish()),
-            Arc::new(outstanding.finish()),
-            Arc::new(rtts.finish()),
-        ];
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
-        self.batches
-            .push(batch.expect("columns are those of the schema"));
-    }
-
-    fn finish(mut self) -> Table {
-        if self.rows > 0 || self.batches.is_empty() {
-            self.take();
-        }
-        Table::new(self.schema, self.batches)
-    }
+/// Values of a packet, in the order of [`COLUMNS`].
+fn values(row: &Row) -> Vec<Value> {
+    let blocks = row
+        .sack
+        .iter()
+        .map(|(left, right)| format!("{left}-{right}"));
+    let kinds: Vec<&str> = row.kinds.iter().map(gigatcp_flows::Kind::name).collect();
+    vec![
+        row.frame.into(),
+        row.at_ns.into(),
+        (row.connection as u64).into(),
+        row.from.to_owned().into(),
+        row.seq.into(),
+        u64::from(row.len).into(),
+        row.ack.into(),
+        row.window_bytes.map(u64::from).into(),
+        blocks.collect::<Vec<_>>().join(" ").into(),
+        row.letters().collect::<String>().into(),
+        kinds.join(" ").into(),
+        row.outstanding_bytes.into(),
+        row.rtt_ns.into(),
+    ]
 }
 
 /// Diagnoses the connections of captures. Two captures of one connection, from two capture points,
@@ -494,7 +446,7 @@ pub fn analyze(
     let (answers, packet_count, notes) = found.map_err(|error: Error| unreadable(&error))?;
     let connections = answers
         .into_iter()
-        .map(|(answer, ends)| connection(py, answer, ends));
+        .map(|(answer, ends)| Py::new(py, connection(answer, ends)));
     Ok(Analysis {
         connections: connections.collect::<PyResult<Vec<_>>>()?,
         sources,
@@ -510,21 +462,15 @@ fn source(capture: &Bound<'_, PyAny>) -> PyResult<Source> {
     Ok(Source::file(capture.extract::<PathBuf>()?))
 }
 
-fn connection(
-    py: Python<'_>,
-    answer: Answer,
-    [sender, receiver]: [String; 2],
-) -> PyResult<Py<Connection>> {
+fn connection(answer: Answer, [sender, receiver]: [String; 2]) -> Connection {
     let found = answer.diagnosis;
     let said = found.answer();
-    let named = |found_cause| verdict(py, found_cause, found.fix_of(found_cause));
-    let verdicts = found.verdicts.iter().map(named);
+    let named = |verdict| self::verdict(verdict, found.fix_of(verdict));
     let spans = found.spans.iter().map(|span| {
         let cause = span.cause.map(|cause| CAUSES[cause].id);
         (span.start.as_nanos(), span.length.as_nanos(), cause)
     });
-    let limits = said.limits.iter().map(|said| limit(py, said));
-    let connection = Connection {
+    Connection {
         number: answer.connection + 1,
         capture: answer.capture,
         sender,
@@ -537,10 +483,14 @@ fn connection(
         unsure: said.is_unsure,
         healthy: said.is_healthy,
         could_be: said.could_be,
-        gain: said.gain.map(|gain| self::gain(py, gain)).transpose()?,
-        limits: limits.collect::<PyResult<_>>()?,
+        gain: said.gain.map(|gain| Gain {
+            bps: gain.rate.as_bps(),
+            times: gain.times,
+            at_least: gain.is_lower_bound,
+        }),
+        limits: said.limits.into_iter().map(limit).collect(),
         chain: said.chain,
-        evidence: evidence(py, &said.evidence)?,
+        evidence: said.evidence.iter().map(evidence).collect(),
         fix: said.fix,
         shares: said.shares,
         notes: said.notes,
@@ -554,49 +504,30 @@ fn connection(
         capacity_bps: found.capacity.rate().as_bps(),
         min_rtt_ns: found.min_rtt.as_nanos(),
         unknown_ns: found.unknown.as_nanos(),
-        verdicts: verdicts.collect::<PyResult<_>>()?,
+        verdicts: found.verdicts.iter().map(named).collect(),
         spans: spans.collect(),
-    };
-    Py::new(py, connection)
+    }
 }
 
-fn gain(py: Python<'_>, gain: gigatcp_why::Gain) -> PyResult<Py<Gain>> {
-    let gain = Gain {
-        bps: gain.rate.as_bps(),
-        times: gain.times,
-        at_least: gain.is_lower_bound,
-    };
-    Py::new(py, gain)
-}
-
-fn limit(py: Python<'_>, limit: &gigatcp_why::Limit) -> PyResult<Py<Limit>> {
-    let limit = Limit {
+fn limit(limit: gigatcp_why::Limit) -> Limit {
+    Limit {
         cause: limit.cause.id,
         bps: limit.rate.as_bps(),
         at_least: limit.is_lower_bound,
-        evidence: limit.evidence.clone(),
-    };
-    Py::new(py, limit)
+        evidence: limit.evidence,
+    }
 }
 
-fn evidence(py: Python<'_>, pieces: &[gigatcp_why::Evidence]) -> PyResult<Vec<Py<Evidence>>> {
-    let evidence = pieces.iter().map(|piece| {
-        let evidence = Evidence {
-            packet: piece.packet,
-            at_ns: piece.at.map(|at| at.as_nanos()),
-            text: piece.text.clone(),
-        };
-        Py::new(py, evidence)
-    });
-    evidence.collect()
+fn evidence(piece: &gigatcp_why::Evidence) -> Evidence {
+    Evidence {
+        packet: piece.packet,
+        at_ns: piece.at.map(|at| at.as_nanos()),
+        text: piece.text.clone(),
+    }
 }
 
-fn verdict(
-    py: Python<'_>,
-    found: &gigatcp_why::Verdict,
-    fix: Option<&String>,
-) -> PyResult<Py<Verdict>> {
-    let verdict = Verdict {
+fn verdict(found: &gigatcp_why::Verdict, fix: Option<&String>) -> Verdict {
+    Verdict {
         cause: found.cause.id,
         name: found.cause.name,
         subject: found.subject.clone(),
@@ -604,11 +535,10 @@ fn verdict(
         confidence: found.confidence,
         cost_bps: found.cost.rate.as_bps(),
         cost_at_least: found.cost.at_least,
-        evidence: evidence(py, &found.evidence)?,
+        evidence: found.evidence.iter().map(evidence).collect(),
         fix: fix.cloned(),
         time_ns: found.time.as_nanos(),
         share: found.share,
         is_note: found.is_note,
-    };
-    Py::new(py, verdict)
+    }
 }

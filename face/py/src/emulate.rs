@@ -35,15 +35,11 @@ fn path(scenario: &Scenario) -> PyResult<([Vec<HopConfig>; 2], [u16; 2])> {
             hint,
         )
     })?;
-    let with = |host: &gigatcp_plan::Host, hops: &[HopConfig]| {
-        host.link.iter().chain(hops).cloned().collect::<Vec<_>>()
-    };
-    let hops = [
-        with(&path.sender, &path.forward),
-        with(&path.receiver, &path.reverse),
-    ];
-    let mtu = |mtu: u32| u16::try_from(mtu).unwrap_or(u16::MAX);
-    Ok((hops, [mtu(path.sender.mtu), mtu(path.receiver.mtu)]))
+    let mtus = [&path.sender, &path.receiver].map(|host| host.mtu);
+    Ok((
+        path.path(),
+        mtus.map(|mtu| u16::try_from(mtu).unwrap_or(u16::MAX)),
+    ))
 }
 
 fn side(at: &str) -> PyResult<Side> {

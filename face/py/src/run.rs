@@ -26,9 +26,6 @@ pub struct Run {
     rows: Mutex<Option<Arc<Vec<CellRow>>>>,
 }
 
-/// Rows of a batch: the texts of more might not fit one.
-const BATCH: usize = 1 << 20;
-
 /// First columns of every table of a run.
 const KEYS: [(&str, &str, Kind); 3] = [
     ("series", "name of the series", Kind::Text),
@@ -92,7 +89,6 @@ impl Run {
         });
         let fields: Vec<Field> = keys.chain(table.columns()).collect();
         let mut batch = BatchBuilder::new(&fields);
-        let mut all = Vec::new();
         for (series, row) in self.record.series.iter().zip(self.rows().iter()) {
             for own in table.rows(row) {
                 let mut values = vec![
@@ -102,15 +98,9 @@ impl Run {
                 ];
                 values.extend(own);
                 batch.push(values);
-                if batch.len() >= BATCH {
-                    all.push(batch.take());
-                }
             }
         }
-        if !batch.is_empty() || all.is_empty() {
-            all.push(batch.take());
-        }
-        Table::new(batch.schema(), all)
+        Table::new(batch.schema(), batch.finish())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, Schema};
 use pyo3::prelude::*;
@@ -140,7 +140,6 @@ fn append(list: &Bound<'_, PyList>, array: &dyn Array) -> PyResult<()> {
     match array.data_type() {
         DataType::Utf8 => all!(array.as_string::<i32>()),
         DataType::UInt64 => all!(array.as_primitive::<UInt64Type>()),
-        DataType::UInt32 => all!(array.as_primitive::<UInt32Type>()),
         DataType::Int64 => all!(array.as_primitive::<Int64Type>()),
         DataType::Float64 => all!(array.as_primitive::<Float64Type>()),
         other => Err(failed(format!("no column is of type {other}"), "", "")),

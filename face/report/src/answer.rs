@@ -82,9 +82,9 @@ fn of_several(answers: &[(&FlowRecord, &WhyRecord)]) -> String {
 fn latency(series: &SeriesRecord) -> Option<String> {
     let pings = series.latency.first()?;
     let median = |times: &[u64]| {
-        let mut times = times.to_vec();
-        times.sort_unstable();
-        let middle = times.get(times.len() / 2)?;
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        let middle = sorted.get(sorted.len() / 2)?;
         Some(human_duration(Duration::from_nanos(*middle)))
     };
     let (idle, loaded) = (median(&pings.idle_ns)?, median(&pings.loaded_ns)?);

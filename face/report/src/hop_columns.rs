@@ -1,5 +1,7 @@
 //! Columns of the table of path elements.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use gigatcp_plan::record::HopRecord;
 
 use gigatcp_units::Duration;
@@ -16,17 +18,7 @@ pub(crate) fn columns<'a>(
         count("packets in", |hop| hop.arrived_packets),
         count("out", |hop| hop.delivered_packets),
     ];
-    let mut causes: Vec<&String> = hops.clone().flat_map(|hop| hop.drops.keys()).collect();
-    causes.sort_unstable();
-    causes.dedup();
-    for cause in causes {
-        let id = cause.clone();
-        let dropped = move |hop: &HopRecord| hop.drops.get(&id).copied().unwrap_or(0);
-        if hops.clone().any(|hop| dropped(hop) > 0) {
-            let heading = format!("dropped, {}", cause.replace('_', " "));
-            columns.push((heading, Box::new(move |hop| grouped(dropped(hop)))));
-        }
-    }
+    columns.extend(dropped(hops.clone(), |hop| &hop.drops));
     let seldom = [
         (
             "marked",
@@ -65,6 +57,25 @@ pub(crate) fn columns<'a>(
     columns
 }
 
-fn count(heading: &str, value: fn(&HopRecord) -> u64) -> Column<HopRecord> {
-    (heading.to_owned(), Box::new(move |hop| grouped(value(hop))))
+/// A column of counts.
+pub(crate) fn count<T: 'static>(heading: &str, value: fn(&T) -> u64) -> Column<T> {
+    (heading.to_owned(), Box::new(move |row| grouped(value(row))))
+}
+
+/// A column for each cause of drops in `rows`.
+pub(crate) fn dropped<'a, T: 'static>(
+    rows: impl Iterator<Item = &'a T>,
+    drops: fn(&T) -> &BTreeMap<String, u64>,
+) -> Vec<Column<T>> {
+    let causes = rows.flat_map(|row| drops(row).iter());
+    let met: BTreeSet<&String> = causes
+        .filter_map(|(cause, count)| (*count > 0).then_some(cause))
+        .collect();
+    let columns = met.into_iter().map(|cause| -> Column<T> {
+        let id = cause.clone();
+        let heading = format!("dropped, {}", cause.replace('_', " "));
+        let dropped = move |row: &T| grouped(drops(row).get(&id).copied().unwrap_or(0));
+        (heading, Box::new(dropped))
+    });
+    columns.collect()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use gigatcp_plan::record::HostRecord;
 
+use crate::hop_columns::{count, dropped};
 use crate::number::{ABSENT, fixed, grouped};
 use crate::table::Column;
 
@@ -33,10 +34,7 @@ pub(crate) fn drops_text(drops: &BTreeMap<String, u64>) -> String {
 
 /// Columns after the name that `hosts` need. Values that are zero at all of them have no column.
 pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column<HostRecord>> {
-    let mut columns: Vec<Column<HostRecord>> = vec![(
-        "processors".to_owned(),
-        Box::new(|host| grouped(host.processors)),
-    )];
+    let mut columns = vec![count("processors", |host: &HostRecord| host.processors)];
     let shares: [Share; 4] = [
         ("user, %", |host| host.user_fraction),
         ("system", |host| host.system_fraction),
@@ -52,20 +50,9 @@ pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column<HostRecord>> {
         columns.push(("busiest, %".to_owned(), Box::new(shown)));
     }
     if hosts.iter().any(|host| host.interrupts > 0) {
-        columns.push((
-            "interrupts".to_owned(),
-            Box::new(|host| grouped(host.interrupts)),
-        ));
+        columns.push(count("interrupts", |host| host.interrupts));
     }
-    let mut causes: Vec<&String> = hosts.iter().flat_map(|host| host.drops.keys()).collect();
-    causes.sort_unstable();
-    causes.dedup();
-    for cause in causes {
-        let id = cause.clone();
-        let dropped = move |host: &HostRecord| host.drops.get(&id).copied().unwrap_or(0);
-        let heading = format!("dropped, {}", cause.replace('_', " "));
-        columns.push((heading, Box::new(move |host| grouped(dropped(host)))));
-    }
+    columns.extend(dropped(hosts.iter().copied(), |host| &host.drops));
     let link = |host: &HostRecord| host.link_utilization_fraction;
     if hosts.iter().any(|host| link(host).is_some()) {
         let shown = move |host: &HostRecord| {

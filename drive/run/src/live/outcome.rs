@@ -1,7 +1,5 @@
 //! Converts the results of a run in real time to a record, in the form of virtual time.
 
-use std::collections::BTreeMap;
-
 use gigatcp_emulate::{Direction, Side, Snapshot};
 use gigatcp_linux::process::kernel_name;
 use gigatcp_plan::record::{
@@ -103,12 +101,20 @@ pub(super) fn flow_record(
     let failure = sender.as_ref().and_then(|state| state.failure.clone());
     let result = FlowResult {
         flow,
-        congestion,
-        profiles: [Side::Client, Side::Server].map(|side| profile(scenario, side)),
+        rest: FlowRecord {
+            congestion_control: congestion,
+            sender_profile: profile(scenario, Side::Client),
+            receiver_profile: profile(scenario, Side::Server),
+            group: flow.group.clone(),
+            // An abort at the end of the run is not a failure of the connection.
+            failure: running.failure().or(failure),
+            negotiated,
+            unavailable: unavailable.iter().map(|&field| field.to_owned()).collect(),
+            ..FlowRecord::default()
+        },
         established: running.sender.get().map(|opened| since_start(opened.at)),
         end: end.unwrap_or(run_end),
         is_finished: end.is_some(),
-        group: flow.group.clone(),
         omit: scenario.tester.omit,
         counts: Counts {
             acks_sent: receiver.map_or(0, |state| state.counts.acks_sent),
@@ -117,23 +123,14 @@ pub(super) fn flow_record(
                 .map(|state| state.counts)
                 .unwrap_or_default()
         },
-        // An abort at the end of the run is not a failure of the connection.
-        failure: running.failure().or(failure),
-        rings: Vec::new(),
-        host_drops: BTreeMap::new(),
         busy: [
             writer + testbed.engine_busy(Side::Client),
             reader + testbed.engine_busy(Side::Server),
         ],
-        links: [None; 2],
         limits: sender.map(|state| state.limits),
         account,
-        negotiated,
-        unavailable: unavailable.iter().map(|&field| field.to_owned()).collect(),
-        application: None,
         samples,
         shortest_interval: Duration::ZERO,
-        theory: None,
         meter: Some(&results.meter),
     };
     result.into_record()

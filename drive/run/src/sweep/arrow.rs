@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt64Array,
+};
 use arrow_schema::{DataType, Field as ArrowField, Schema};
 
 use crate::sweep::results::Results;
@@ -13,7 +14,7 @@ use crate::sweep::store::StoreError;
 use crate::sweep::tables::{Field, Table};
 
 /// Maximum rows of a batch.
-pub const BATCH: usize = 8192;
+const BATCH: usize = 8192;
 
 /// Schema of a table with these columns.
 pub fn schema(fields: &[Field]) -> Arc<Schema> {
@@ -21,6 +22,7 @@ pub fn schema(fields: &[Field]) -> Arc<Schema> {
         let kind = match field.kind {
             Kind::Text => DataType::Utf8,
             Kind::Whole => DataType::UInt64,
+            Kind::Signed => DataType::Int64,
             Kind::Number => DataType::Float64,
         };
         let metadata = [("unit", field.unit), ("meaning", field.meaning)]
@@ -36,47 +38,30 @@ pub fn schema(fields: &[Field]) -> Arc<Schema> {
 /// If a row cannot be read.
 pub fn batches(results: &Results<'_>, table: Table) -> Result<Vec<RecordBatch>, StoreError> {
     let mut rows = BatchBuilder::new(&results.columns(table));
-    let mut all = Vec::new();
     results.rows(table, |values| {
         rows.push(values);
-        if rows.len() >= BATCH {
-            all.push(rows.take());
-        }
         Ok(())
     })?;
-    if !rows.is_empty() || all.is_empty() {
-        all.push(rows.take());
-    }
-    Ok(all)
+    Ok(rows.finish())
 }
 
-/// Builder of a batch, column by column.
+/// Builder of the batches of a table.
 #[derive(Debug)]
 pub struct BatchBuilder {
     schema: Arc<Schema>,
-    columns: Vec<Column>,
-    rows: usize,
-}
-
-#[derive(Debug)]
-enum Column {
-    Text(StringBuilder),
-    Whole(UInt64Builder),
-    Number(Float64Builder),
+    kinds: Vec<Kind>,
+    rows: Vec<Vec<Value>>,
+    full: Vec<RecordBatch>,
 }
 
 impl BatchBuilder {
-    /// A batch without rows, of a table with these columns.
+    /// A table without rows, with these columns.
     pub fn new(fields: &[Field]) -> Self {
-        let columns = fields.iter().map(|field| match field.kind {
-            Kind::Text => Column::Text(StringBuilder::new()),
-            Kind::Whole => Column::Whole(UInt64Builder::new()),
-            Kind::Number => Column::Number(Float64Builder::new()),
-        });
         Self {
             schema: schema(fields),
-            columns: columns.collect(),
-            rows: 0,
+            kinds: fields.iter().map(|field| field.kind).collect(),
+            rows: Vec::new(),
+            full: Vec::new(),
         }
     }
 
@@ -85,47 +70,60 @@ impl BatchBuilder {
         Arc::clone(&self.schema)
     }
 
-    /// Number of rows.
-    pub const fn len(&self) -> usize {
-        self.rows
-    }
-
-    /// Whether there are no rows.
-    pub const fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
     /// Adds a row with a value for each column. A value of another kind counts as missing.
+    ///
+    /// # Panics
+    /// If a row has fewer values than there are columns.
     pub fn push(&mut self, values: Vec<Value>) {
-        self.rows += 1;
-        for (column, value) in self.columns.iter_mut().zip(values) {
-            match (column, value) {
-                (Column::Text(all), Value::Text(text)) => all.append_value(text),
-                (Column::Whole(all), Value::Whole(number)) => all.append_value(number),
-                (Column::Number(all), Value::Number(number)) => all.append_value(number),
-                (Column::Text(all), _) => all.append_null(),
-                (Column::Whole(all), _) => all.append_null(),
-                (Column::Number(all), _) => all.append_null(),
-            }
+        self.rows.push(values);
+        if self.rows.len() == BATCH {
+            self.seal();
         }
     }
 
-    /// Returns the rows as a batch and begins another.
+    /// Takes the full batches.
+    pub fn take(&mut self) -> Vec<RecordBatch> {
+        std::mem::take(&mut self.full)
+    }
+
+    /// The batches that were not taken. There is at least one, so that the columns are known.
     ///
     /// # Panics
-    /// If a row had fewer values than there are columns.
-    pub fn take(&mut self) -> RecordBatch {
-        let finish = |column: &mut Column| -> ArrayRef {
-            match column {
-                Column::Text(all) => Arc::new(all.finish()),
-                Column::Whole(all) => Arc::new(all.finish()),
-                Column::Number(all) => Arc::new(all.finish()),
-            }
+    /// If a row has fewer values than there are columns.
+    pub fn finish(mut self) -> Vec<RecordBatch> {
+        if !self.rows.is_empty() || self.full.is_empty() {
+            self.seal();
+        }
+        self.full
+    }
+
+    fn seal(&mut self) {
+        let kinds = self.kinds.iter().enumerate();
+        let columns = kinds.map(|(place, kind)| column(*kind, place, &self.rows));
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
+        let schema = Arc::clone(&self.schema);
+        let batch = RecordBatch::try_new_with_options(schema, columns.collect(), &options);
+        self.full
+            .push(batch.expect("columns are those of the schema"));
+        self.rows.clear();
+    }
+}
+
+fn column(kind: Kind, place: usize, rows: &[Vec<Value>]) -> ArrayRef {
+    macro_rules! values {
+        ($array:ident, $kind:ident) => {
+            Arc::new($array::from_iter(rows.iter().map(|row| {
+                match &row[place] {
+                    Value::$kind(value) => Some(value.clone()),
+                    _ => None,
+                }
+            })))
         };
-        let columns = self.columns.iter_mut().map(finish).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        self.rows = 0;
-        let batch = RecordBatch::try_new_with_options(self.schema(), columns, &options);
-        batch.expect("every row has a value for each column")
+    }
+    match kind {
+        Kind::Text => values!(StringArray, Text),
+        Kind::Whole => values!(UInt64Array, Whole),
+        Kind::Signed => values!(Int64Array, Signed),
+        Kind::Number => values!(Float64Array, Number),
     }
 }

@@ -8,7 +8,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
-use crate::sweep::arrow::{BATCH, BatchBuilder};
+use crate::sweep::arrow::BatchBuilder;
 use crate::sweep::rows::Value;
 use crate::sweep::tables::{Field, Sink};
 
@@ -29,25 +29,19 @@ pub(crate) fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
     }))
 }
 
-impl Table {
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer
-            .write(&self.rows.take())
-            .map_err(io::Error::other)
-    }
-}
-
 impl Sink for Table {
     fn row(&mut self, values: Vec<Value>) -> io::Result<()> {
         self.rows.push(values);
-        match self.rows.len() >= BATCH {
-            true => self.flush(),
-            false => Ok(()),
-        }
+        let mut full = self.rows.take().into_iter();
+        let written = full.try_for_each(|batch| self.writer.write(&batch));
+        written.map_err(io::Error::other)
     }
 
-    fn end(mut self: Box<Self>) -> io::Result<()> {
-        self.flush()?;
-        self.writer.close().map(|_| ()).map_err(io::Error::other)
+    fn end(self: Box<Self>) -> io::Result<()> {
+        let Self { mut writer, rows } = *self;
+        let mut rest = rows.finish().into_iter();
+        let written = rest.try_for_each(|batch| writer.write(&batch));
+        let closed = written.and_then(|()| writer.close());
+        closed.map(|_| ()).map_err(io::Error::other)
     }
 }

@@ -232,6 +232,8 @@ pub enum Value {
     Text(String),
     /// A whole number.
     Whole(u64),
+    /// A whole number that may be negative.
+    Signed(i64),
     /// A number.
     Number(f64),
 }
@@ -243,6 +245,8 @@ pub enum Kind {
     Text,
     /// Whole numbers.
     Whole,
+    /// Whole numbers that may be negative.
+    Signed,
     /// Numbers.
     Number,
 }
@@ -276,6 +280,12 @@ macro_rules! columns {
 impl From<u64> for Value {
     fn from(number: u64) -> Self {
         Self::Whole(number)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Signed(number)
     }
 }
 
@@ -443,6 +453,7 @@ pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
     }
     match (column.value)(row) {
         Value::Whole(number) => Some(number as f64),
+        Value::Signed(number) => Some(number as f64),
         Value::Number(number) => Some(number),
         Value::Missing | Value::Text(_) => None,
     }

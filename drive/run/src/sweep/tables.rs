@@ -302,6 +302,7 @@ impl Sink for Csv {
                 Value::Missing => write!(self.0, "{separator}")?,
                 Value::Text(text) => write!(self.0, "{separator}{}", quoted(&text))?,
                 Value::Whole(number) => write!(self.0, "{separator}{number}")?,
+                Value::Signed(number) => write!(self.0, "{separator}{number}")?,
                 Value::Number(number) => write!(self.0, "{separator}{number}")?,
             }
         }

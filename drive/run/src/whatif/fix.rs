@@ -371,12 +371,7 @@ impl Evidence<'_> {
         let wire = |mss: f64| mss / (mss + model.headers + FRAME);
         let usual = facts_mss(facts);
         let fast = self.wanted.unwrap_or(FAST).max(model.path.low);
-        let bps = if model.path.mid.is_finite() {
-            model.path.mid
-        } else {
-            fast
-        };
-        let bps = bps * (wire(usual) / wire(model.mss)).max(1.0);
+        let bps = model.path.mid_or(fast) * (wire(usual) / wire(model.mss)).max(1.0);
         Some(examine(facts, &path_of(model, facts, direction, bps)))
     }
 }

@@ -12,11 +12,7 @@ const JUMBO: u64 = 9000;
 
 /// Bytes of a buffer that is ample for a path.
 fn ample(model: &Model) -> u64 {
-    let path = if model.path.mid.is_finite() {
-        model.path.mid
-    } else {
-        model.path.low
-    };
+    let path = model.path.mid_or(model.path.low);
     (4.0 * path * model.base / 8.0).max(1e6) as u64
 }
 

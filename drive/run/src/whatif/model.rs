@@ -57,6 +57,15 @@ impl Estimate {
         self.high.is_infinite() && self.low.is_finite()
     }
 
+    /// The most likely value, or `other` if none is known.
+    pub const fn mid_or(&self, other: f64) -> f64 {
+        if self.mid.is_finite() {
+            self.mid
+        } else {
+            other
+        }
+    }
+
     /// The estimate, each end times a factor.
     pub fn times(&self, factor: f64) -> Self {
         Self {
@@ -365,11 +374,7 @@ impl Losses {
             || share(diagnosis, full) >= share(diagnosis, &["random-loss"]).max(HELD);
         let is_policed = share(diagnosis, &["policer"]) >= HELD;
         let lost = q.lost_apart() as f64;
-        let carried = if path.mid.is_finite() {
-            path.mid
-        } else {
-            path.low
-        };
+        let carried = path.mid_or(path.low);
         let queued = q.queue.as_secs_f64() * carried / 8.0;
         let bdp = carried * diagnosis.min_rtt.as_secs_f64() / 8.0;
         let is_queue_known = is_overflow && q.lost > 0;
@@ -609,11 +614,7 @@ impl Model {
 
     /// Bandwidth-delay product in bytes; zero if the path's rate is unknown.
     pub fn bdp(&self) -> f64 {
-        if self.path.mid.is_finite() {
-            self.path.mid * self.base / 8.0
-        } else {
-            0.0
-        }
+        self.path.mid_or(0.0) * self.base / 8.0
     }
 
     /// Rate at which random losses hold the controls; `None` without losses, or for BBR, which
@@ -861,7 +862,7 @@ fn controls(diagnosis: &Diagnosis) -> Vec<String> {
 }
 
 fn bytes(of: &Estimate) -> String {
-    let count = if of.mid.is_finite() { of.mid } else { of.low };
+    let count = of.mid_or(of.low);
     let text = gigatcp_units::grammar::human_bytes(gigatcp_units::Bytes::new(count as u64));
     if of.is_open() {
         format!("at least {text}")

@@ -297,11 +297,7 @@ impl Model {
             Certainty::Unsure if after.path.is_open() => Certainty::AtLeast,
             certainty => certainty,
         };
-        let goodput_bps = if bps.mid.is_finite() {
-            bps.mid.max(bps.low)
-        } else {
-            bps.low
-        };
+        let goodput_bps = bps.mid_or(bps.low).max(bps.low);
         Ok(Prediction {
             changes: changes.to_vec(),
             certainty,
@@ -632,11 +628,7 @@ impl Model {
             None => bound(after),
         };
         let is_same = self.first_limit() == after.first_limit();
-        let achieved = if own.mid.is_finite() {
-            self.goodput / own.mid
-        } else {
-            1.0
-        };
+        let achieved = self.goodput / own.mid_or(self.goodput);
         // Another limit, and another rate of the same one, is reached after its own slow start.
         let efficiency = if !is_same {
             after.after_start(then.mid)

@@ -288,13 +288,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         output::print_json(&document).inspect_err(|_| warn_of_kept(&document))?;
     }
-    if let Some(signal) = interrupt.signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
-    Ok(match is_good {
-        true => Outcome::Done,
-        false => Outcome::Missed,
-    })
+    Ok(Outcome::of(&interrupt, !is_good))
 }
 
 /// Says on stderr where changes are that were kept, if the report could not be printed.
@@ -383,22 +377,14 @@ fn observe(arguments: &Arguments, interrupt: &Interrupt) -> Result<Vec<Observed>
     if let Some(file) = &arguments.from {
         return Ok(vec![Observed::read(file, arguments.direction.into())?]);
     }
-    let Some(name) = arguments
-        .host
-        .as_deref()
-        .filter(|_| arguments.verify || arguments.tries)
-    else {
+    if !arguments.verify && !arguments.tries {
         return Ok(Vec::new());
-    };
+    }
     let wanted = Direction::from(arguments.direction);
     let directions = [Direction::Send, Direction::Receive].into_iter();
-    let stops = || interrupt.signal().is_some();
     directions
         .filter(|direction| wanted.overlaps(*direction))
-        .map(|direction| {
-            let measured = host::test(name, arguments.port, arguments.time, direction, &stops)?;
-            Ok(measured.into())
-        })
+        .map(|direction| host::test(arguments, direction, interrupt))
         .collect()
 }
 

@@ -207,8 +207,7 @@ impl Arguments {
             self.words.iter().partition(|word| word.contains('='));
         if let [first, second, ..] = plans[..] {
             return Err(
-                Failure::new(format!("`{first}` and `{second}` are two plans"))
-                    .effect("nothing was run")
+                Failure::not_run(format!("`{first}` and `{second}` are two plans"))
                     .hint("a setting is KEY=VALUE; what to run comes after `--`"),
             );
         }
@@ -236,8 +235,9 @@ impl Arguments {
         }
         let Some(plan) = plan else {
             return match &self.series {
-                Some(series) => Err(Failure::new(format!("--series {series} requires a plan"))
-                    .effect("nothing was run")),
+                Some(series) => Err(Failure::not_run(format!(
+                    "--series {series} requires a plan"
+                ))),
                 None => Ok(()),
             };
         };
@@ -247,12 +247,11 @@ impl Arguments {
         if options.is_empty() {
             return Ok(());
         }
-        Err(Failure::new(format!(
+        Err(Failure::not_run(format!(
             "{} cannot change the path of the plan `{}`",
             options.join(" and "),
             plan.display()
         ))
-        .effect("nothing was run")
         .hint("a plan is changed by its keys, as in path.rtt='20 ms'"))
     }
 }

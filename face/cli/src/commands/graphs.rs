@@ -473,12 +473,9 @@ fn write_xplot(
 ) -> Result<(), Failure> {
     let made = fs::create_dir_all(directory);
     made.map_err(|error| {
-        Failure::io(
-            &format!("create the directory {}", directory.display()),
-            &error,
-        )
-        .effect("no graphs were written for xplot")
-        .hint("name a directory that can be created, as in `--xplot graphs`")
+        Failure::at("create the directory", directory, &error)
+            .effect("no graphs were written for xplot")
+            .hint("name a directory that can be created, as in `--xplot graphs`")
     })?;
     let name = |index: usize, side: Side, picture: Picture| {
         let file = format!("{}-{}_{}.xpl", index + 1, side.name(), picture.suffix());

@@ -2,12 +2,14 @@
 
 use clap_complete::engine::ArgValueCompleter;
 use gigatcp_path::queue;
-use gigatcp_plan::keys::{Fallback, KeyTable, LINK, TABLES};
+use gigatcp_plan::keys::{Fallback, Key, KeyTable, LINK, TABLES};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::grid::{Align, grid};
 use gigatcp_tcp::congestion;
+use gigatcp_tcp::profile::Profile;
 use gigatcp_units::settings::Parameter;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 mod keys;
 
@@ -82,52 +84,12 @@ enum What {
     Profiles,
 }
 
-/// Document printed by `--json`: the schema and one of the lists.
-#[derive(Serialize, Default, Debug)]
-struct Lists {
-    schema: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    experiments: Option<Vec<Experiment>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tables: Option<Vec<Table>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    controls: Option<Vec<Control>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    queues: Option<Vec<Choice>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    applications: Option<Vec<Choice>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profiles: Option<Vec<profiles::ProfileView>>,
-}
-
-/// A queue discipline or an application.
-#[derive(Serialize, Debug)]
-struct Choice {
-    name: &'static str,
-    summary: &'static str,
-    settings: Vec<Setting>,
-}
-
-/// A setting of a queue discipline or application.
-#[derive(Serialize, Debug)]
-struct Setting {
-    name: &'static str,
-    takes: &'static str,
-    /// `None`: off.
-    default: Option<String>,
-    least: String,
-    most: String,
-    summary: &'static str,
-}
-
-/// An experiment. If it cannot be read, only name, file and reason are set.
 #[derive(Serialize, Debug)]
 struct Experiment {
     name: String,
     file: String,
     /// `directory` or `built-in`.
     source: &'static str,
-    /// Whether the directory's files differ from those built in.
     differs_from_built_in: bool,
     title: Option<String>,
     series: Vec<String>,
@@ -135,151 +97,137 @@ struct Experiment {
     error: Option<String>,
 }
 
-/// A congestion control.
+/// Experiments as JSON, in the order of their fields.
 #[derive(Serialize, Debug)]
-struct Control {
-    name: &'static str,
-    summary: &'static str,
-    family: &'static str,
-    reacts_to: &'static str,
-    deployed: &'static str,
+struct Listed<'a> {
+    schema: &'static str,
+    experiments: &'a [Experiment],
 }
 
-/// A table of a plan.
-#[derive(Serialize, Debug)]
-struct Table {
-    heading: &'static str,
-    summary: &'static str,
-    keys: Vec<Key>,
-    /// Whether the settings of a profile are also keys of this table.
-    takes_profile_settings: bool,
-}
-
-/// A key of a plan.
-#[derive(Serialize, Debug)]
-struct Key {
-    name: &'static str,
-    takes: String,
-    /// `None`: the key is required.
-    default: Option<&'static str>,
-    example: &'static str,
-    summary: &'static str,
-}
-
-/// Prints the requested list.
+/// Prints the list.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.what == What::Experiments {
         list_experiments(arguments)?;
     } else if arguments.json {
-        print(lists(arguments.what))?;
+        let (name, list) = json(arguments.what);
+        output::print_json(&json!({ "schema": SCHEMA, name: list }))?;
     } else {
         output::print_lines(&text(arguments)?)?;
     }
     Ok(Outcome::Done)
 }
 
-/// One of the lists as JSON.
-fn lists(what: What) -> Lists {
-    let mut lists = Lists::default();
+/// A list under its name.
+fn json(what: What) -> (&'static str, Value) {
     match what {
-        What::Experiments => {}
-        What::Keys => lists.tables = Some(TABLES.iter().map(Table::of).collect()),
-        What::Controls => lists.controls = Some(controls().collect()),
-        What::Queues => lists.queues = Some(queues().collect()),
-        What::Applications => lists.applications = Some(applications().collect()),
-        What::Links => lists.tables = Some(vec![Table::of(&LINK)]),
-        What::Profiles => lists.profiles = Some(profiles::all()),
+        What::Keys => ("tables", TABLES.iter().map(table).collect()),
+        What::Links => ("tables", std::iter::once(&LINK).map(table).collect()),
+        What::Controls => ("controls", congestion::entries().map(control).collect()),
+        What::Queues => ("queues", queues().map(|queue| queue.json()).collect()),
+        What::Applications => {
+            let applications = applications().map(|application| application.json());
+            ("applications", applications.collect())
+        }
+        What::Profiles => ("profiles", profiles::json()),
+        What::Experiments => ("experiments", Value::Null),
     }
-    lists
 }
 
-/// A line for each, or one or all in full.
+fn table(table: &KeyTable) -> Value {
+    let key = |key: &Key| {
+        json!({
+            "name": key.name,
+            "takes": key.kind.to_string(),
+            "default": match key.default {
+                Fallback::Required => None,
+                Fallback::Is(value) => Some(value),
+            },
+            "example": key.example,
+            "summary": key.summary,
+        })
+    };
+    json!({
+        "heading": table.heading,
+        "summary": table.summary,
+        "keys": table.keys().map(key).collect::<Vec<_>>(),
+        "takes_profile_settings": table.has_settings,
+    })
+}
+
+fn control(entry: &'static congestion::Entry) -> Value {
+    json!({
+        "name": entry.name,
+        "summary": entry.summary,
+        "family": entry.family.name(),
+        "reacts_to": entry.reacts_to,
+        "deployed": entry.deployed,
+    })
+}
+
 fn text(arguments: &Arguments) -> Result<String, Failure> {
-    let (name, is_full) = (arguments.name.as_deref(), arguments.verbose);
+    let (name, is_verbose) = (arguments.name.as_deref(), arguments.verbose);
+    let is_full = is_verbose || name.is_some();
     match arguments.what {
-        What::Keys => keys::text(name, is_full),
-        What::Links => keys::links(name, is_full),
-        What::Profiles => match (name, is_full) {
-            (None, true) => Ok(profiles::text()),
-            (None, false) => Ok(profiles::brief()),
-            (Some(name), _) => profiles::one(name).ok_or_else(|| {
-                let names = profiles::all();
+        What::Keys => keys::text(name, is_verbose),
+        What::Links => keys::links(name, is_verbose),
+        What::Profiles => match name {
+            None if is_verbose => Ok(profiles::text()),
+            None => Ok(profiles::brief()),
+            Some(name) => profiles::one(name).ok_or_else(|| {
                 unknown(
                     name,
                     "profiles",
-                    &names
-                        .iter()
-                        .map(|profile| profile.name())
-                        .collect::<Vec<_>>(),
+                    Profile::ALL.iter().map(|known| known.name),
                 )
             }),
         },
         What::Controls => {
-            let some = named(controls().collect(), name, "controls", |control| {
+            let controls = named(congestion::entries(), name, "controls", |control| {
                 control.name
             })?;
-            Ok(controls_text(&some, is_full || name.is_some()))
+            Ok(controls_text(&controls, is_full))
         }
         What::Queues => {
-            let some = named(queues().collect(), name, "queues", |queue| queue.name)?;
-            Ok(choices_text(some, is_full || name.is_some()))
+            let queues = named(queues(), name, "queues", |queue| queue.name)?;
+            Ok(choices_text(&queues, is_full))
         }
         What::Applications => {
-            let some = named(
-                applications().collect(),
-                name,
-                "applications",
-                |application| application.name,
-            )?;
-            Ok(choices_text(some, is_full || name.is_some()))
+            let known = named(applications(), name, "applications", |known| known.name)?;
+            Ok(choices_text(&known, is_full))
         }
         What::Experiments => Ok(String::new()),
     }
 }
 
-/// The one of that name, or all.
+/// The entry of this name, or all.
 fn named<T>(
-    all: Vec<T>,
+    known: impl Iterator<Item = T>,
     name: Option<&str>,
     what: &str,
     name_of: fn(&T) -> &str,
 ) -> Result<Vec<T>, Failure> {
-    let Some(name) = name else {
-        return Ok(all);
-    };
-    let names: Vec<String> = all.iter().map(|item| name_of(item).to_owned()).collect();
-    let some: Vec<T> = all
-        .into_iter()
-        .filter(|item| name_of(item) == name)
-        .collect();
-    match some.is_empty() {
-        false => Ok(some),
-        true => Err(unknown(
-            name,
-            what,
-            &names.iter().map(String::as_str).collect::<Vec<_>>(),
-        )),
+    let mut known: Vec<T> = known.collect();
+    if let Some(name) = name {
+        if !known.iter().any(|entry| name_of(entry) == name) {
+            return Err(unknown(name, what, known.iter().map(name_of)));
+        }
+        known.retain(|entry| name_of(entry) == name);
     }
+    Ok(known)
 }
 
-fn unknown(name: &str, what: &str, known: &[&str]) -> Failure {
+fn unknown<'a>(name: &str, what: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
+    let known: Vec<&str> = known.into_iter().collect();
     Failure::new(format!("`{name}` is none of the {what}"))
         .effect("nothing was listed")
-        .hint(nearest::hint(name, what, known))
+        .hint(nearest::hint(name, what, &known))
         .hint(format!("`gigatcp list {what}` lists them"))
-}
-
-fn print(lists: Lists) -> Result<(), Failure> {
-    output::print_json(&Lists {
-        schema: SCHEMA,
-        ..lists
-    })
 }
 
 fn list_experiments(arguments: &Arguments) -> Result<(), Failure> {
     let known = Experiments::known();
     let names = named(
-        known.names().collect(),
+        known.names(),
         arguments.name.as_deref(),
         "experiments",
         |name| name,
@@ -291,9 +239,9 @@ fn list_experiments(arguments: &Arguments) -> Result<(), Failure> {
         .map(|(name, place)| Experiment::read(name, place))
         .collect();
     if arguments.json {
-        return print(Lists {
-            experiments: Some(experiments),
-            ..Lists::default()
+        return output::print_json(&Listed {
+            schema: SCHEMA,
+            experiments: &experiments,
         });
     }
     output::print_lines(&experiments_text(&experiments))?;
@@ -375,26 +323,15 @@ fn experiments_text(experiments: &[Experiment]) -> String {
     let cells: Vec<_> = experiments.iter().map(line).collect();
     grid(&[Align::Left, Align::Right, Align::Left], &cells)
 }
-
-fn controls() -> impl Iterator<Item = Control> {
-    let convert = |entry: &gigatcp_tcp::congestion::Entry| Control {
-        name: entry.name,
-        summary: entry.summary,
-        family: entry.family.name(),
-        reacts_to: entry.reacts_to,
-        deployed: entry.deployed,
-    };
-    congestion::entries().map(convert)
-}
-
-/// A line for each, in full two.
-fn controls_text(some: &[Control], is_full: bool) -> String {
-    let lines = |control: &Control| {
+fn controls_text(some: &[&'static congestion::Entry], is_full: bool) -> String {
+    let lines = |control: &&'static congestion::Entry| {
         let second = format!(
             "{}; reacts to {}; deployed: {}",
-            control.family, control.reacts_to, control.deployed
+            control.family.name(),
+            control.reacts_to,
+            control.deployed
         );
-        // Its sources are in brackets at the end.
+        // The source in parentheses at the end belongs to the full text.
         let end = control.summary.rfind(" (").filter(|_| !is_full);
         let summary = &control.summary[..end.unwrap_or(control.summary.len())];
         let first = vec![control.name.to_owned(), summary.to_owned()];
@@ -414,39 +351,47 @@ fn controls_text(some: &[Control], is_full: bool) -> String {
     grid(&[Align::Left, Align::Left], &cells) + &note
 }
 
+/// A queue discipline or an application.
+struct Choice {
+    name: &'static str,
+    summary: &'static str,
+    settings: Vec<Parameter>,
+}
+
 fn queues() -> impl Iterator<Item = Choice> {
-    let entries = queue::REGISTRY.iter();
-    entries.map(|entry| {
-        let parameters = [entry.parameters, entry.class_parameters].concat();
-        Choice::of(entry.name, entry.summary, &parameters)
+    queue::REGISTRY.iter().map(|entry| Choice {
+        name: entry.name,
+        summary: entry.summary,
+        settings: [entry.parameters, entry.class_parameters].concat(),
     })
 }
 
 fn applications() -> impl Iterator<Item = Choice> {
-    let entries = gigatcp_app::REGISTRY.iter();
-    entries.map(|entry| Choice::of(entry.name, entry.summary, entry.parameters))
+    gigatcp_app::REGISTRY.iter().map(|entry| Choice {
+        name: entry.name,
+        summary: entry.summary,
+        settings: entry.parameters.to_vec(),
+    })
 }
 
 impl Choice {
-    fn of(name: &'static str, summary: &'static str, parameters: &[Parameter]) -> Self {
-        let setting = |one: &Parameter| Setting {
-            name: one.name,
-            takes: one.least.kind(),
-            default: one.default.map(|value| value.to_string()),
-            least: one.least.to_string(),
-            most: one.most.to_string(),
-            summary: one.summary,
+    fn json(&self) -> Value {
+        let setting = |setting: &Parameter| {
+            json!({
+                "name": setting.name,
+                "takes": setting.least.kind(),
+                "default": setting.default.map(|value| value.to_string()),
+                "least": setting.least.to_string(),
+                "most": setting.most.to_string(),
+                "summary": setting.summary,
+            })
         };
-        Self {
-            name,
-            summary,
-            settings: parameters.iter().map(setting).collect(),
-        }
+        let settings: Vec<Value> = self.settings.iter().map(setting).collect();
+        json!({ "name": self.name, "summary": self.summary, "settings": settings })
     }
 }
 
-/// A line for each, in full also one for each of its settings.
-fn choices_text(choices: Vec<Choice>, is_full: bool) -> String {
+fn choices_text(choices: &[Choice], is_full: bool) -> String {
     if !is_full {
         let line = |choice: &Choice| vec![choice.name.to_owned(), choice.summary.to_owned()];
         let cells: Vec<_> = choices.iter().map(line).collect();
@@ -454,48 +399,18 @@ fn choices_text(choices: Vec<Choice>, is_full: bool) -> String {
     }
     let mut cells = Vec::new();
     for choice in choices {
-        let blank = String::new;
-        cells.push(vec![
-            choice.name.to_owned(),
-            blank(),
-            blank(),
-            choice.summary.to_owned(),
-        ]);
-        cells.extend(choice.settings.into_iter().map(|setting| {
-            let default = setting.default.unwrap_or_else(|| "off".to_owned());
-            vec![
-                blank(),
-                setting.name.to_owned(),
-                default,
-                setting.summary.to_owned(),
-            ]
+        cells.push(
+            [choice.name, "", "", choice.summary]
+                .map(str::to_owned)
+                .to_vec(),
+        );
+        cells.extend(choice.settings.iter().map(|setting| {
+            let default = setting.default.map(|value| value.to_string());
+            let default = default.unwrap_or_else(|| "off".to_owned());
+            ["", setting.name, &default, setting.summary]
+                .map(str::to_owned)
+                .to_vec()
         }));
     }
     grid(&[Align::Left; 4], &cells)
-}
-
-impl Table {
-    fn of(table: &KeyTable) -> Self {
-        Self {
-            heading: table.heading,
-            summary: table.summary,
-            keys: table.keys().map(Key::of).collect(),
-            takes_profile_settings: table.has_settings,
-        }
-    }
-}
-
-impl Key {
-    fn of(key: &gigatcp_plan::keys::Key) -> Self {
-        Self {
-            name: key.name,
-            takes: key.kind.to_string(),
-            default: match key.default {
-                Fallback::Required => None,
-                Fallback::Is(value) => Some(value),
-            },
-            example: key.example,
-            summary: key.summary,
-        }
-    }
 }

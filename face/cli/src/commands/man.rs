@@ -29,11 +29,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let written = fs::create_dir_all(directory)
         .and_then(|()| clap_mangen::generate_to(crate::arguments::Arguments::command(), directory));
     written.map_err(|error| {
-        Failure::io(
-            &format!("write man pages to {}", directory.display()),
-            &error,
-        )
-        .effect("there are no man pages, or not all")
+        Failure::at("write man pages to", directory, &error)
+            .effect("there are no man pages, or not all")
     })?;
     Ok(Outcome::Done)
 }

@@ -33,7 +33,7 @@ pub(crate) mod watch;
 pub(crate) mod whatif;
 pub(crate) mod why;
 
-use crate::interrupt::Signal;
+use crate::interrupt::{Interrupt, Signal};
 
 /// Result of a command that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,4 +48,15 @@ pub(crate) enum Outcome {
     Exited(u8),
     /// A signal requested the end of the program.
     Interrupted(Signal),
+}
+
+impl Outcome {
+    /// A signal decides; then whether a result missed its goal.
+    pub(crate) fn of(interrupt: &Interrupt, has_missed: bool) -> Self {
+        match interrupt.signal() {
+            Some(signal) => Self::Interrupted(signal),
+            None if has_missed => Self::Missed,
+            None => Self::Done,
+        }
+    }
 }

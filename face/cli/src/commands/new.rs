@@ -77,8 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 .try_for_each(|(name, content)| fs::write(copy_of(name), content))
         })
         .map_err(|error| {
-            Failure::io(&format!("write to {}", target.display()), &error)
-                .effect("the copy is not complete")
+            Failure::at("write to", target, &error).effect("the copy is not complete")
         })?;
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     output::print(&format!(

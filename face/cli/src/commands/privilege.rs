@@ -27,7 +27,7 @@ pub(crate) fn restart_in_user_namespace() -> Result<Option<u8>, Failure> {
 
 /// Error for namespaces that cannot be created.
 pub(crate) fn setup_failure(error: &SetupError) -> Failure {
-    let failure = Failure::new(error.to_string()).effect("nothing was run");
+    let failure = Failure::not_run(error.to_string());
     match error.hint() {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -189,7 +189,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut job = job(arguments, plan)?;
     let overrides = &arguments.overrides;
     if let Some(refusal) = job.refusal() {
-        let failure = Failure::new(refusal.message).effect("nothing was run");
+        let failure = Failure::not_run(refusal.message);
         return Err(failure.hint(refusal.hint));
     }
     let named = file.named();
@@ -353,9 +353,7 @@ pub(crate) fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Fail
         .collect();
     if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
         let message = format!("the plan {} has no series `{unknown}`", plan.name);
-        return Err(Failure::new(message)
-            .effect("nothing was run")
-            .hint(nearest::hint(unknown, "series", &known)));
+        return Err(Failure::not_run(message).hint(nearest::hint(unknown, "series", &known)));
     }
     let is_wanted = |name: &&str| wanted.iter().any(|word| word == name);
     Ok(known
@@ -484,8 +482,7 @@ fn watched<T: Send>(
         .num_threads(threads)
         .build()
         .map_err(|error| {
-            Failure::new(format!("cannot start {threads} threads: {error}"))
-                .effect("nothing was run")
+            Failure::not_run(format!("cannot start {threads} threads: {error}"))
                 .hint("fewer at the same time: `--jobs 1`")
         })?;
     let on_terminal = output::draws_progress();

@@ -181,7 +181,7 @@ pub(crate) fn show(sweep: &Sweep, view: &Arguments, command: &str) -> Result<(),
     let plots = view.plot.then_some(directory).into_iter();
     for directory in plots.chain(view.svg.as_deref()) {
         let made = fs::create_dir_all(directory);
-        made.map_err(|error| Failure::io(&format!("create {}", directory.display()), &error))?;
+        made.map_err(|error| Failure::at("create", directory, &error))?;
         for plot in report.plots() {
             write(&directory.join(format!("{}.svg", plot.name)), &plot.file)?;
         }
@@ -207,7 +207,7 @@ fn write_page(place: &Path, page: &str) -> Result<(), Failure> {
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let written = fs::write(path, text);
-    written.map_err(|error| Failure::io(&format!("write {}", path.display()), &error))
+    written.map_err(|error| Failure::at("write", path, &error))
 }
 
 fn factor(grid: &Grid, name: &str) -> Result<usize, Failure> {
@@ -292,11 +292,11 @@ fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome
     let known = (number < space.count()).then(|| space.cell(number, stored, &Memory::default()));
     let Some(cell) = known.flatten() else {
         let last = space.count().saturating_sub(1);
-        return Err(Failure::new(format!("the sweep has no cell {number}"))
-            .effect("nothing was run")
-            .hint(format!(
+        return Err(
+            Failure::not_run(format!("the sweep has no cell {number}")).hint(format!(
                 "a number from 0 to {last} that is not excluded; the page of `--plot` shows them"
-            )));
+            )),
+        );
     };
     if stored.version != sweep::version()? {
         output::warn("another build of this program ran the sweep: what comes out may differ");

@@ -214,8 +214,7 @@ fn section(arguments: &Arguments) -> Result<Section, Failure> {
             .trim()
             .parse::<gigatcp_units::Probability>()
             .map_err(|error| {
-                Failure::new(format!("--until {text}: {error}"))
-                    .effect("nothing was run")
+                Failure::not_run(format!("--until {text}: {error}"))
                     .hint("a metric and a share of its mean, as in `--until goodput_bps=2%`")
             })?;
         section.until = Some(share.as_f64());
@@ -229,8 +228,7 @@ fn section(arguments: &Arguments) -> Result<Section, Failure> {
 pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
     let names: Vec<&str> = metrics().map(|column| column.name).collect();
     find_metric(name).ok_or_else(|| {
-        Failure::new(format!("no metric is called `{name}`"))
-            .effect("nothing was run")
+        Failure::not_run(format!("no metric is called `{name}`"))
             .hint(nearest::hint(name, "metrics", &names))
             .hint(names.join(", "))
     })

@@ -21,11 +21,9 @@
 //! | `stamp.rs` | one-way delays against a reflector |
 //! | `transactions.rs` | requests and responses in place of streams |
 //! | `whatif.rs` | predictions for other settings |
-//! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
 mod ceiling;
-mod csv;
 mod hosts;
 pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
@@ -73,8 +71,12 @@ pub(crate) enum Format {
     Json,
     /// One JSON value per line: each interval, then the end
     JsonLines,
-    /// A line for each stream and interval
-    Csv,
+    /// iperf3's JSON
+    #[value(skip)]
+    Iperf3Json,
+    /// iperf3's JSON, an event on each line
+    #[value(skip)]
+    Iperf3JsonStream,
 }
 
 /// Protocol of the server.
@@ -334,6 +336,17 @@ pub(crate) struct Arguments {
     json_stream: bool,
 }
 
+impl Arguments {
+    /// Output format, as named by an option of its own or by `--format`.
+    const fn format(&self) -> Format {
+        match (self.json, self.json_stream) {
+            (true, _) => Format::Iperf3Json,
+            (_, true) => Format::Iperf3JsonStream,
+            _ => self.format,
+        }
+    }
+}
+
 /// Runs the test.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let settings = Settings::read(&arguments.settings)?;
@@ -360,7 +373,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     live.clear();
     let measured = match measured {
         Ok(measured) => measured,
-        Err(error) => return failed(arguments, &request, &error, &interrupt),
+        Err(error) => {
+            let failure = request::failure(&request, &error);
+            return failed(arguments, &request, &error, failure, &interrupt);
+        }
     };
     let ceiling = ceiling::of(arguments, &measured);
     print(arguments, &measured, ceiling)?;
@@ -368,13 +384,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         output::print(&whatif::answer(headers, &arguments.whatif))?;
     }
     store(arguments, settings.readings.as_deref(), &measured, ceiling)?;
-    if let Some(signal) = interrupt.signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
-    Ok(match measured.cut_short {
-        Some(_) => Outcome::Missed,
-        None => Outcome::Done,
-    })
+    Ok(Outcome::of(&interrupt, measured.cut_short.is_some()))
 }
 
 /// Writes the requested files.
@@ -412,13 +422,9 @@ fn print(
     measured: &Measured,
     ceiling: Option<ceiling::Ceiling>,
 ) -> Result<(), Failure> {
-    if arguments.json {
-        return output::print_json(&iperf3_json::of(measured));
-    }
-    if arguments.json_stream {
-        return output::print(&iperf3_json::end_event(measured));
-    }
-    match arguments.format {
+    match arguments.format() {
+        Format::Iperf3Json => output::print_json(&iperf3_json::of(measured)),
+        Format::Iperf3JsonStream => output::print(&iperf3_json::end_event(measured)),
         Format::Native => output::print(&native::text(measured, arguments.steady, ceiling)),
         Format::Iperf3 => output::print(&iperf3_text::end(measured)),
         Format::Nuttcp => output::print(&nuttcp_text::end(measured)),
@@ -427,7 +433,6 @@ fn print(
             let end = native::reading_lines(measured) + &native::end_line(measured);
             output::print(&end)
         }
-        Format::Csv => output::print(&csv::totals(measured)),
     }
 }
 
@@ -436,25 +441,22 @@ fn failed(
     arguments: &Arguments,
     request: &tester::Request,
     error: &TestError,
+    failure: Failure,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     if let (TestError::Stopped, Some(signal)) = (error, interrupt.signal()) {
         return Ok(Outcome::Interrupted(signal));
     }
-    if arguments.json {
-        output::print_json(&iperf3_json::error(request, error))?;
-        return Ok(Outcome::Missed);
-    }
-    if arguments.json_stream {
-        output::print(&iperf3_json::error_event(error))?;
-        return Ok(Outcome::Missed);
-    }
-    match arguments.format {
+    match arguments.format() {
+        Format::Iperf3Json => output::print_json(&iperf3_json::error(request, error))?,
+        Format::Iperf3JsonStream => output::print(&iperf3_json::error_event(error))?,
         Format::Json => output::print_json(&native::error(request, error))?,
         Format::JsonLines => output::print(&native::error_line(request, error))?,
-        _ => return Err(request::failure(request, error)),
+        _ => return Err(failure),
     }
     // The hints are for people, who may read only the other stream.
-    request::failure(request, error).say();
+    if matches!(arguments.format(), Format::Json | Format::JsonLines) {
+        failure.say();
+    }
     Ok(Outcome::Missed)
 }

@@ -68,10 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     } else {
         output::print_lines(&text(arguments, to, &there, back.as_ref()))?;
     }
-    Ok(match interrupt.signal() {
-        Some(signal) => Outcome::Interrupted(signal),
-        None => Outcome::Done,
-    })
+    Ok(Outcome::of(&interrupt, false))
 }
 
 fn resolve(arguments: &Arguments) -> Result<SocketAddr, Failure> {

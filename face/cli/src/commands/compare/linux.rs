@@ -146,14 +146,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             seed,
         ))?;
     }
-    if let Some(signal) = interrupt.signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
     let is_worse = |path: &Measured<'_>| path.pairs.verdict() == Verdict::Worse;
-    if measured.iter().any(is_worse) {
-        return Ok(Outcome::Missed);
-    }
-    Ok(Outcome::Done)
+    Ok(Outcome::of(&interrupt, measured.iter().any(is_worse)))
 }
 
 /// A seed of randomness of the operating system, so that no two comparisons toss the same coins. It is

@@ -92,9 +92,10 @@ pub(super) fn read(typed: &[String]) -> Result<Vec<ComparedPath>, Failure> {
         };
         for name in names {
             if paths.iter().any(|path| path.name == name) {
-                return Err(Failure::new(format!("the path `{name}` is named twice"))
-                    .effect("nothing was run")
-                    .hint("name it once; longer --within measures it more often"));
+                return Err(
+                    Failure::not_run(format!("the path `{name}` is named twice"))
+                        .hint("name it once; longer --within measures it more often"),
+                );
             }
             paths.push(path(name).map_err(|failure| failure.effect("nothing was run"))?);
         }

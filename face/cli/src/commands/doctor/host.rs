@@ -15,10 +15,13 @@ use gigatcp_run::whatif::Transfer;
 use gigatcp_run::whatif::model::Estimate;
 use gigatcp_units::{Duration, Rate};
 
-use super::test::{Measured, Test, TestAnswer};
+use super::Arguments;
+use super::observed::Observed;
+use super::test::{Test, TestAnswer};
 use crate::commands::test::request;
 use crate::commands::test::whatif::{self, Headers};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// Reads the facts that concern connections to `name`.
 pub(super) fn read(name: Option<&str>) -> Result<HostFacts, Failure> {
@@ -82,7 +85,7 @@ pub(super) fn claim_machine() -> Result<File, Failure> {
 }
 
 fn claim(opened: io::Result<File>, place: &Path) -> Result<File, Failure> {
-    let failed = |error: &io::Error| Failure::io(&format!("lock {}", place.display()), error);
+    let failed = |error: &io::Error| Failure::at("lock", place, error);
     let file = opened.map_err(|error| failed(&error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -133,30 +136,30 @@ pub(super) fn program(local: SocketAddr) -> Option<String> {
     Some(format!("{} (process {})", owner.name, owner.id))
 }
 
-/// Runs a test with the server at `name` in one direction. Headers of its connection are captured
+/// Runs a test with the server in one direction. Headers of its connection are captured
 /// if that is permitted: they show more than counters do.
 pub(super) fn test(
-    name: &str,
-    port: u16,
-    seconds: u32,
+    arguments: &Arguments,
     direction: Direction,
-    stops: &dyn Fn() -> bool,
-) -> Result<Measured, Failure> {
+    interrupt: &Interrupt,
+) -> Result<Observed, Failure> {
+    let name = arguments.host.as_deref().unwrap_or_default();
     let role = if direction == Direction::Receive {
         Role::Receiver
     } else {
         Role::Sender
     };
     let mut wanted = tester::Request::new(name);
-    wanted.port = port;
+    wanted.port = arguments.port;
     wanted.interval = None;
     wanted.measures_capacity = true;
-    wanted.parameters.time = seconds;
+    wanted.parameters.time = arguments.time;
     if role == Role::Receiver {
         wanted.parameters.direction = iperf3::Direction::Reverse;
     }
     let interface = resolve(name).ok().and_then(host::interface_towards);
-    let headers = interface.and_then(|interface| Headers::begin(&interface, port).ok());
+    let headers = interface.and_then(|interface| Headers::begin(&interface, arguments.port).ok());
+    let stops = || interrupt.signal().is_some();
     let measured = tester::run(&wanted, &stops, &mut |_| {})
         .map_err(|error| request::failure(&wanted, &error))?;
     if let Some(reason) = &measured.cut_short {
@@ -164,7 +167,7 @@ pub(super) fn test(
         return Err(failure.effect("nothing was compared"));
     }
     let packets = headers.and_then(|headers| whatif::transfer(headers).ok());
-    Ok(summary(&measured, role, packets))
+    Ok(summary(&measured, direction, role, packets))
 }
 
 /// Causes that are pauses of a program. The programs of a test make none: a small window or a
@@ -181,7 +184,12 @@ fn first_cause(transfer: &Transfer) -> Option<&'static str> {
     first.map(|verdict| verdict.cause.id)
 }
 
-fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measured {
+fn summary(
+    measured: &Outcome,
+    direction: Direction,
+    role: Role,
+    packets: Option<Transfer>,
+) -> Observed {
     let bytes = measured.received(role).or_else(|| measured.sent(role));
     let mean = bytes.unwrap_or(0) as f64 * 8.0 / measured.measured.as_secs_f64().max(1e-9);
     let rate = tester::steady(measured, role).map_or(mean, |steady| steady.rate);
@@ -223,10 +231,10 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
         transfer
     });
     let bps = |rate: Rate| rate.as_bps() as f64;
-    let is_sending = role == Role::Sender;
-    Measured {
-        test: Test {
-            is_sending,
+    Observed {
+        direction: Some(direction),
+        test: Some(Test {
+            is_sending: role == Role::Sender,
             rate_bps: rate as u64,
             goodput_bps: mean as u64,
             duration_ns: u64::try_from(measured.measured.as_nanos()).unwrap_or(u64::MAX),
@@ -235,7 +243,8 @@ fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measure
                 cause: answer.cause.map(|cause| cause.id.into()),
                 sentence: answer.sentence,
             }),
-        },
+        }),
+        program: None,
         transfer,
         capacity: measured.capacity.map(|path| Estimate {
             low: bps(path.low),

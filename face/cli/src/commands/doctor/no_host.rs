@@ -6,8 +6,10 @@ use std::path::Path;
 
 use gigatcp_meter::doctor::{Direction, HostFacts};
 
-use super::test::Measured;
+use super::Arguments;
+use super::observed::Observed;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// Refuses: facts are read on Linux only.
 pub(super) fn read(_name: Option<&str>) -> Result<HostFacts, Failure> {
@@ -70,11 +72,9 @@ pub(super) fn are_settings_read_only() -> bool {
 
 /// Refuses: the tester exists on Linux only.
 pub(super) fn test(
-    _name: &str,
-    _port: u16,
-    _seconds: u32,
+    _arguments: &Arguments,
     _direction: Direction,
-    _stops: &dyn Fn() -> bool,
-) -> Result<Measured, Failure> {
+    _interrupt: &Interrupt,
+) -> Result<Observed, Failure> {
     Err(Failure::new("the tester is there on Linux only").effect("nothing was tested"))
 }

@@ -13,7 +13,7 @@ use gigatcp_units::{Duration, Rate};
 use serde_json::{Value, json};
 
 use super::host;
-use super::test::{Measured, Test};
+use super::test::Test;
 use crate::commands::whatif::{self, prediction_json, stated};
 use crate::failure::Failure;
 use gigatcp_report::why::answer::labeled;
@@ -25,28 +25,13 @@ pub(super) struct Observed {
     /// The test; `None` if a file has the transfer.
     pub(super) test: Option<Test>,
     /// The program at this end, if its connection is still open.
-    program: Option<String>,
-    transfer: Option<Transfer>,
-    capacity: Option<Estimate>,
-    within_burst: Option<f64>,
-}
-
-impl From<Measured> for Observed {
-    fn from(measured: Measured) -> Self {
-        let direction = if measured.test.is_sending {
-            Direction::Send
-        } else {
-            Direction::Receive
-        };
-        Self {
-            direction: Some(direction),
-            test: Some(measured.test),
-            program: None,
-            transfer: measured.transfer,
-            capacity: measured.capacity,
-            within_burst: measured.within_burst,
-        }
-    }
+    pub(super) program: Option<String>,
+    /// Its connection; `None` if neither packets nor counters show one.
+    pub(super) transfer: Option<Transfer>,
+    /// Payload rate that the path carries, by packet trains.
+    pub(super) capacity: Option<Estimate>,
+    /// The same of a train within the burst of a token bucket, in bit/s.
+    pub(super) within_burst: Option<f64>,
 }
 
 impl Observed {

@@ -1,7 +1,5 @@
 //! Tests with the peer.
 
-use gigatcp_run::whatif::Transfer;
-use gigatcp_run::whatif::model::Estimate;
 use gigatcp_units::Duration;
 use serde::Serialize;
 
@@ -20,19 +18,6 @@ pub(super) struct Test {
     pub(super) min_rtt_ns: Option<u64>,
     /// The limit, if it was measured.
     pub(super) answer: Option<TestAnswer>,
-}
-
-/// A test, and what predictions follow from.
-#[derive(Clone, Debug)]
-pub(super) struct Measured {
-    /// The result.
-    pub(super) test: Test,
-    /// Its connection; `None` if neither packets nor counters show one.
-    pub(super) transfer: Option<Transfer>,
-    /// Payload rate that the path carries, by packet trains.
-    pub(super) capacity: Option<Estimate>,
-    /// The same of a train within the burst of a token bucket, in bit/s.
-    pub(super) within_burst: Option<f64>,
 }
 
 /// Limit of a test.

@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use gigatcp_meter::doctor::Direction;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_run::whatif::{Fix, FixPlan, Prediction};
@@ -241,14 +242,20 @@ impl Attempt {
         before: &Observed,
         interrupt: &Interrupt,
     ) -> Result<Observed, Failure> {
-        let first = test(arguments, before, interrupt)?;
+        let test = || {
+            host::test(
+                arguments,
+                before.direction.unwrap_or(Direction::Send),
+                interrupt,
+            )
+        };
+        let first = test()?;
         let low = self.interval_bps[0].unwrap_or(0.0);
         if self.helps(&first) && first.goodput() >= low || interrupt.signal().is_some() {
             return Ok(first);
         }
         say(arguments, "less than predicted: testing again");
-        let second = test(arguments, before, interrupt);
-        Ok(match second {
+        Ok(match test() {
             Ok(second) if second.goodput() > first.goodput() => second,
             _ => first,
         })
@@ -287,21 +294,6 @@ impl Attempt {
 fn first_line(failure: &Failure) -> String {
     let text = failure.text();
     text.lines().next().unwrap_or_default().to_owned()
-}
-
-/// The same test again.
-pub(super) fn test(
-    arguments: &Arguments,
-    before: &Observed,
-    interrupt: &Interrupt,
-) -> Result<Observed, Failure> {
-    let name = arguments.host.as_deref().unwrap_or_default();
-    let direction = before
-        .direction
-        .unwrap_or(gigatcp_meter::doctor::Direction::Send);
-    let stops = || interrupt.signal().is_some();
-    let measured = host::test(name, arguments.port, arguments.time, direction, &stops)?;
-    Ok(measured.into())
 }
 
 /// Asks on the terminal. Ctrl-C is no.

@@ -201,10 +201,9 @@ impl Changes {
     fn write(&self) -> Result<(), Failure> {
         if self.stored.changes.is_empty() {
             return match fs::remove_file(&self.place) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::io(
-                    &format!("remove {}", self.place.display()),
-                    &error,
-                )),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(Failure::at("remove", &self.place, &error))
+                }
                 _ => Ok(()),
             };
         }

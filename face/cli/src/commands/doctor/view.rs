@@ -4,12 +4,10 @@ use gigatcp_meter::doctor::{CostedFinding, Direction, HostFacts, Missing, Report
 use gigatcp_report::escape::terminal;
 use gigatcp_report::grid::{Align, grid};
 use gigatcp_report::prose::{wrap, wrap_hanging};
+use gigatcp_report::why::answer::labeled;
 use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
 
 use super::{Question, Source};
-
-/// Column at which the text of a labeled line begins.
-const LABEL: usize = 12;
 
 /// Whole report.
 pub(super) fn text(
@@ -129,16 +127,9 @@ fn full(found: &CostedFinding, question: &Question) -> String {
     text
 }
 
-fn labeled(label: &str, words: &str) -> String {
-    let text = wrap_hanging(words, LABEL, LABEL);
-    let width = LABEL - 2;
-    format!("  {label:<width$}{}", text.trim_start())
-}
-
 /// A labeled command on one line, so that it can be copied.
 fn unbroken(label: &str, command: &str) -> String {
-    let width = LABEL - 2;
-    format!("  {label:<width$}{command}\n")
+    format!("  {label:<10}{command}\n")
 }
 
 /// Line above the table: the path and the host.

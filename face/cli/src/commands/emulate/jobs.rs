@@ -139,9 +139,7 @@ fn environment(command: &mut Command) {
 }
 
 fn unstarted(name: &str, error: &io::Error) -> Failure {
-    let failure = Failure::new(format!("cannot start `{name}`: {error}"))
-        .effect("nothing was run")
-        .status(NOT_STARTED);
+    let failure = Failure::not_run(format!("cannot start `{name}`: {error}")).status(NOT_STARTED);
     match error.kind() {
         io::ErrorKind::NotFound => failure
             .hint("check the name, and that it is in PATH")

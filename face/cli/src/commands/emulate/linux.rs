@@ -153,9 +153,8 @@ fn begin(
 ) -> Result<(Box<dyn Watch>, CaptureInProgress), Failure> {
     let said = |failure: Failure| failure.effect("nothing was run");
     let file = AtomicFile::begin(place).map_err(said)?;
-    let out = file.handle();
-    let out =
-        out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
+    let opened = file.handle();
+    let out = opened.map_err(|error| said(Failure::at("write", place, &error)))?;
     let begun = Capture::begin_in(out, arguments.side(), arguments.snap_length());
     let (capture, handle) = begun.map_err(|error| said(Failure::caused(&error)))?;
     Ok((
@@ -355,7 +354,7 @@ pub(crate) fn failure(error: &EmulatorError) -> Failure {
             unavailable(failure, &error.what)
         }
         EmulatorError::Setup(error) => privilege::setup_failure(error),
-        EmulatorError::Hop(_) => Failure::new(error.to_string()).effect("nothing was run"),
+        EmulatorError::Hop(_) => Failure::not_run(error.to_string()),
         EmulatorError::Stopped(_) => Failure::new(error.to_string())
             .effect("what the command measured since then is invalid"),
     }

@@ -223,8 +223,7 @@ fn series<'a>(plan: &'a Plan, wanted: Option<&str>, is_quiet: bool) -> Result<&'
         .iter()
         .find(|series| series.name == wanted)
         .ok_or_else(|| {
-            Failure::new(format!("the plan {} has no series `{wanted}`", plan.name))
-                .effect("nothing was run")
+            Failure::not_run(format!("the plan {} has no series `{wanted}`", plan.name))
                 .hint(nearest::hint(wanted, "series", &names))
         })
 }
@@ -242,7 +241,7 @@ fn same_path(one: &Scenario, other: &Scenario) -> bool {
 fn found(scenario: &Scenario, seed: u64) -> Result<EmulatedPath, Failure> {
     let mtu = |mtu: u32| {
         let mtu = u16::try_from(mtu);
-        mtu.map_err(|_| Failure::new("an MTU is 65535 at most").effect("nothing was run"))
+        mtu.map_err(|_| Failure::not_run("an MTU is 65535 at most"))
     };
     let Some(scenario) = scenario.as_path() else {
         let failure = Failure::new(

@@ -115,8 +115,7 @@ pub(super) fn listen(name: &str) -> Result<Listening, Failure> {
     let place = place(make_folder().map_err(|error| failed(&error))?, name);
     if UnixStream::connect(&place).is_ok() {
         return Err(
-            Failure::new(format!("a path of the name `{name}` is running"))
-                .effect("nothing was run")
+            Failure::not_run(format!("a path of the name `{name}` is running"))
                 .hint("another `--name`, or none: then it is the number of the process"),
         );
     }

@@ -20,8 +20,7 @@ pub(super) const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 pub(crate) fn read(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let setting = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        None => Err(Failure::new(format!("`--sysctl {text}` has no value"))
-            .effect("nothing was run")
+        None => Err(Failure::not_run(format!("`--sysctl {text}` has no value"))
             .hint("as in `--sysctl net.ipv4.tcp_ecn=1`")),
     };
     callers().map(Ok).chain(typed.iter().map(setting)).collect()

@@ -1,6 +1,5 @@
 //! Counters of a path: a line while it runs, a table at the end, and JSON.
 
-use std::collections::BTreeMap;
 use std::iter;
 
 use gigatcp_emulate::{Changed, Direction, HopCounters, Side, Snapshot};
@@ -10,7 +9,7 @@ use gigatcp_report::grid::grid;
 use gigatcp_report::number::{self, counted};
 use gigatcp_units::Instant;
 use gigatcp_units::grammar::{human_bytes, human_duration};
-use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::control::describe;
 
@@ -268,141 +267,79 @@ fn were(count: u64) -> String {
     }
 }
 
-/// The JSON document.
-#[derive(Serialize)]
-pub(super) struct Record {
-    schema: &'static str,
-    exit_status: u8,
-    duration_ns: u64,
-    directions: Vec<DirectionRecord>,
-    /// Changes during the run, by command or schedule.
-    changes: Vec<Change>,
-}
-
-#[derive(Serialize)]
-struct Change {
-    at_ns: u64,
-    direction: &'static str,
-    hop: String,
-    /// Key as in plans.
-    what: &'static str,
-    from: Option<String>,
-    to: Option<String>,
-}
-
-#[derive(Serialize)]
-struct DirectionRecord {
-    name: &'static str,
-    conserved: bool,
-    dropped_by_device: Option<u64>,
-    dropped_by_kernel: Option<u64>,
-    reads: u64,
-    writes: u64,
-    /// Of these, packets that were moved several per call.
-    batched: u64,
-    refused: u64,
-    late_p50_ns: Option<u64>,
-    late_p99_ns: Option<u64>,
-    late_max_ns: u64,
-    hops: Vec<Hop>,
-}
-
-#[derive(Serialize)]
-struct Hop {
-    name: String,
-    arrived_packets: u64,
-    arrived_bytes: u64,
-    duplicated_packets: u64,
-    delivered_packets: u64,
-    delivered_bytes: u64,
-    drops: BTreeMap<&'static str, u64>,
-    reordered_packets: u64,
-    marked_packets: u64,
-    corrupted_packets: u64,
-    inside_packets: u64,
-    max_backlog_packets: u64,
-    /// Sojourn in the queue of the packets that left; null if none did.
-    queueing_delay_p50_ns: Option<u64>,
-    queueing_delay_p99_ns: Option<u64>,
-}
-
-/// JSON document of what `snapshot` counted.
+/// JSON document of what `snapshot` counted, and of the changes by command or schedule.
 pub(super) fn record(
     snapshot: &Snapshot,
     machine: [MachineDrops; 2],
     changed: &[Changed],
     exit_status: u8,
-) -> Record {
+) -> Value {
     let far_ends = snapshot.directions.iter().rev();
-    let ways = snapshot
-        .directions
-        .iter()
-        .zip(far_ends)
-        .zip(WAYS)
-        .zip(machine);
-    let directions = ways.map(|(((way, far_end), name), drops)| {
+    let ways = snapshot.directions.iter().zip(far_ends).zip(WAYS);
+    let directions = ways.zip(machine).map(|(((way, far_end), name), drops)| {
         let late = |share| way.lateness.quantile(share).map(|late| late.as_nanos());
-        DirectionRecord {
-            name,
-            conserved: way.is_conserved(),
-            dropped_by_device: drops.unread,
-            dropped_by_kernel: drops.untaken,
-            reads: way.device.reads,
-            writes: far_end.device.writes,
-            batched: far_end.device.batched,
-            refused: far_end.device.refused,
-            late_p50_ns: late(0.5),
-            late_p99_ns: late(0.99),
-            late_max_ns: way.lateness.max().as_nanos(),
-            hops: way.hops.iter().map(hop).collect(),
-        }
+        json!({
+            "name": name,
+            "conserved": way.is_conserved(),
+            "dropped_by_device": drops.unread,
+            "dropped_by_kernel": drops.untaken,
+            "reads": way.device.reads,
+            "writes": far_end.device.writes,
+            "batched": far_end.device.batched,
+            "refused": far_end.device.refused,
+            "late_p50_ns": late(0.5),
+            "late_p99_ns": late(0.99),
+            "late_max_ns": way.lateness.max().as_nanos(),
+            "hops": way.hops.iter().map(hop).collect::<Vec<_>>(),
+        })
     });
-    Record {
-        schema: SCHEMA,
-        exit_status,
-        duration_ns: snapshot.at.as_nanos(),
-        directions: directions.collect(),
-        changes: changed.iter().map(change).collect(),
-    }
+    json!({
+        "schema": SCHEMA,
+        "exit_status": exit_status,
+        "duration_ns": snapshot.at.as_nanos(),
+        "directions": directions.collect::<Vec<_>>(),
+        "changes": changed.iter().map(change).collect::<Vec<_>>(),
+    })
 }
 
-fn change(changed: &Changed) -> Change {
-    let Difference { what, from, to } = changed.difference.clone();
-    Change {
-        at_ns: changed.at.as_nanos(),
-        direction: match changed.from {
-            Side::Client => WAYS[0],
-            Side::Server => WAYS[1],
-        },
-        hop: changed.hop.clone(),
-        what,
-        from,
-        to,
-    }
+fn change(changed: &Changed) -> Value {
+    let Difference { what, from, to } = &changed.difference;
+    let way = match changed.from {
+        Side::Client => WAYS[0],
+        Side::Server => WAYS[1],
+    };
+    json!({
+        "at_ns": changed.at.as_nanos(),
+        "direction": way,
+        "hop": changed.hop,
+        "what": what,
+        "from": from,
+        "to": to,
+    })
 }
 
-fn hop(view: &HopCounters) -> Hop {
+/// Counters of a hop; its queueing delays are null if no packet left the queue.
+fn hop(view: &HopCounters) -> Value {
     let counters = &view.counters;
-    let drops = counters.drops.iter();
+    let of_cause =
+        |(cause, dropped): (DropCause, Tally)| (cause.id().into(), dropped.packets.into());
     let delay = |share| view.sojourns.quantile(share).map(|delay| delay.as_nanos());
-    Hop {
-        name: view.name.clone(),
-        arrived_packets: counters.arrived.packets,
-        arrived_bytes: counters.arrived.bytes.as_u64(),
-        duplicated_packets: counters.duplicated.packets,
-        delivered_packets: counters.delivered.packets,
-        delivered_bytes: counters.delivered.bytes.as_u64(),
-        drops: drops
-            .map(|(cause, dropped)| (cause.id(), dropped.packets))
-            .collect(),
-        reordered_packets: counters.reordered.packets,
-        marked_packets: counters.marked.packets,
-        corrupted_packets: counters.corrupted.packets,
-        inside_packets: counters.inside.packets,
-        max_backlog_packets: view.max_backlog,
-        queueing_delay_p50_ns: delay(0.5),
-        queueing_delay_p99_ns: delay(0.99),
-    }
+    json!({
+        "name": view.name,
+        "arrived_packets": counters.arrived.packets,
+        "arrived_bytes": counters.arrived.bytes.as_u64(),
+        "duplicated_packets": counters.duplicated.packets,
+        "delivered_packets": counters.delivered.packets,
+        "delivered_bytes": counters.delivered.bytes.as_u64(),
+        "drops": counters.drops.iter().map(of_cause).collect::<Map<_, _>>(),
+        "reordered_packets": counters.reordered.packets,
+        "marked_packets": counters.marked.packets,
+        "corrupted_packets": counters.corrupted.packets,
+        "inside_packets": counters.inside.packets,
+        "max_backlog_packets": view.max_backlog,
+        "queueing_delay_p50_ns": delay(0.5),
+        "queueing_delay_p99_ns": delay(0.99),
+    })
 }
 
 #[cfg(test)]

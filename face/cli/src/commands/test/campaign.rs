@@ -96,8 +96,8 @@ impl Cell for Campaign<'_> {
         };
         let (rate, cause) = result(&found, self.arguments.steady);
         self.runs.push((rate, cause));
-        let cause = cause.map_or_else(String::new, |cause| format!(", {cause}"));
-        output::say(&format!("run {round}: {}{cause}", number::rate(rate)));
+        let of_cause = cause.map_or_else(String::new, |cause| format!(", {cause}"));
+        output::say(&format!("run {round}: {}{of_cause}", number::rate(rate)));
         Ok(())
     }
 }
@@ -120,14 +120,11 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
     repeat(&mut campaigns, bounds, &interrupt)?;
     let [campaign] = campaigns;
     print(arguments, &campaign)?;
-    if let Some(signal) = interrupt.signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
     let has_missed = arguments.until.is_some() && !campaign.is_decided();
-    if has_missed || !campaign.failures.is_empty() {
-        return Ok(Outcome::Missed);
-    }
-    Ok(Outcome::Done)
+    Ok(Outcome::of(
+        &interrupt,
+        has_missed || !campaign.failures.is_empty(),
+    ))
 }
 
 /// Store for the runs of a campaign, including runs without data.
@@ -143,7 +140,7 @@ impl RunStore {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         if let Some(directory) = &arguments.save {
             std::fs::create_dir_all(directory).map_err(|error| {
-                Failure::io(&format!("make {}", directory.display()), &error)
+                Failure::at("make", directory, &error)
                     .effect("nothing was measured")
                     .hint("of repeated tests --save names a directory: each run is a file of it")
             })?;
@@ -195,10 +192,9 @@ fn result(found: &Measured, is_steady: bool) -> (f64, Option<&'static str>) {
 }
 
 fn print(arguments: &Arguments, campaign: &Campaign<'_>) -> Result<(), Failure> {
-    match arguments.format {
+    match arguments.format() {
         Format::Json | Format::JsonLines => output::print_json(&value(campaign)),
-        Format::Csv => output::print(&csv(campaign)),
-        Format::Native | Format::Iperf3 | Format::Nuttcp => output::print(&text(campaign)),
+        _ => output::print(&text(campaign)),
     }
 }
 
@@ -258,13 +254,4 @@ fn value(campaign: &Campaign<'_>) -> Value {
         "half_width_bps": summary.and_then(|summary| summary.half_width(CONFIDENCE)),
         "failures": campaign.failures,
     })
-}
-
-fn csv(campaign: &Campaign<'_>) -> String {
-    let mut text = "run,bits_per_second,cause".to_owned();
-    for (index, (rate, cause)) in campaign.runs.iter().enumerate() {
-        let cause = cause.unwrap_or_default();
-        let _ = write!(text, "\n{},{rate:.0},{cause}", index + 1);
-    }
-    text
 }

@@ -81,9 +81,7 @@ pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
             .streams
             .iter()
             .any(|stream| is_engine(&stream.options));
-    let is_printed = matches!(arguments.format, Format::Native | Format::Json)
-        && !arguments.json
-        && !arguments.json_stream;
+    let is_printed = matches!(arguments.format(), Format::Native | Format::Json);
     let is_shown = is_printed || arguments.report.is_some() || arguments.save.is_some();
     if arguments.no_probe || is_other || !is_shown {
         return None;

@@ -34,8 +34,8 @@ fn known(outcome: &Outcome) -> Vec<(&'static str, HostSummary)> {
     let [own, peer] = tester::boots(outcome);
     let hosts = NAMES.into_iter().zip(tester::host_summaries(outcome));
     let count = if own.is_some() && own == peer { 1 } else { 2 };
-    let hosts = hosts.take(count);
     hosts
+        .take(count)
         .filter_map(|(name, host)| Some((name, host?)))
         .collect()
 }

@@ -6,7 +6,7 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use gigatcp_units::grammar::human_bytes;
 
-use super::{Arguments, Format, csv, iperf3_json, iperf3_text, native, nuttcp_text, sums};
+use super::{Arguments, Format, iperf3_json, iperf3_text, native, nuttcp_text, sums};
 use crate::output;
 
 /// Prints the progress of a test.
@@ -55,7 +55,7 @@ impl<'a> Live<'a> {
             Progress::Rest(rest) => self.rest(rest),
             Progress::Note(note) => output::say(&terminal(&note)),
             Progress::PeerInterval(interval) => {
-                if self.arguments.format == Format::Nuttcp {
+                if self.arguments.format() == Format::Nuttcp {
                     let _ = output::print(&nuttcp_text::line(interval));
                 }
             }
@@ -77,36 +77,24 @@ impl<'a> Live<'a> {
 
     fn start(&self, begun: &Outcome) {
         let to = (self.request.host.as_str(), self.request.port);
-        let text = if self.arguments.json_stream {
-            iperf3_json::start_event(begun)
-        } else if self.arguments.json {
-            return;
-        } else {
-            match self.arguments.format {
-                Format::Iperf3 => iperf3_text::start(to, &begun.parameters, &begun.streams),
-                Format::Csv => csv::HEAD.to_owned(),
-                Format::Native | Format::Nuttcp | Format::Json | Format::JsonLines => return,
-            }
+        let text = match self.arguments.format() {
+            Format::Iperf3JsonStream => iperf3_json::start_event(begun),
+            Format::Iperf3 => iperf3_text::start(to, &begun.parameters, &begun.streams),
+            _ => return,
         };
         let _ = output::print(&text);
     }
 
     fn interval(&mut self, begun: &Outcome, interval: &Interval) {
-        let text = if self.arguments.json_stream {
-            iperf3_json::interval_event(begun, interval)
-        } else if self.arguments.json {
-            return self.line(&begun.streams, interval);
-        } else {
-            let (parameters, streams) = (&begun.parameters, &begun.streams);
-            match self.arguments.format {
-                Format::Iperf3 => iperf3_text::interval(parameters, streams, interval),
-                Format::Nuttcp if nuttcp_text::is_receivers(begun) => return,
-                Format::Nuttcp => nuttcp_text::interval(streams, interval),
-                Format::Csv => csv::interval(streams, interval),
-                Format::JsonLines => native::interval_line(streams, interval),
-                Format::Native | Format::Json => {
-                    return self.line(streams, interval);
-                }
+        let (parameters, streams) = (&begun.parameters, &begun.streams);
+        let text = match self.arguments.format() {
+            Format::Iperf3JsonStream => iperf3_json::interval_event(begun, interval),
+            Format::Iperf3 => iperf3_text::interval(parameters, streams, interval),
+            Format::Nuttcp if nuttcp_text::is_receivers(begun) => return,
+            Format::Nuttcp => nuttcp_text::interval(streams, interval),
+            Format::JsonLines => native::interval_line(streams, interval),
+            Format::Native | Format::Json | Format::Iperf3Json => {
+                return self.line(streams, interval);
             }
         };
         let _ = output::print(&text);
@@ -114,15 +102,9 @@ impl<'a> Live<'a> {
 
     /// Prints the rest of the test in formats whose intervals add up to the totals.
     fn rest(&self, rest: &Interval) {
-        let Some(begun) = self.begun.as_ref().filter(|_| !self.arguments.json) else {
-            return;
-        };
-        let text = match self.arguments.format {
-            Format::Csv => csv::interval(&begun.streams, rest),
-            Format::JsonLines => native::interval_line(&begun.streams, rest),
-            _ => return,
-        };
-        let _ = output::print(&text);
+        if let (Format::JsonLines, Some(begun)) = (self.arguments.format(), &self.begun) {
+            let _ = output::print(&native::interval_line(&begun.streams, rest));
+        }
     }
 
     /// The progress line on a terminal.

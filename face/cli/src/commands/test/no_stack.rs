@@ -10,9 +10,10 @@ pub(super) fn open(arguments: &Arguments, _: &mut Request) -> Result<(), Failure
     if arguments.stack == StackChoice::Kernel {
         return Ok(());
     }
-    Err(Failure::new("--stack engine: its TUN device needs Linux")
-        .effect("nothing was measured")
-        .hint("leave out --stack engine, or run it on Linux"))
+    Err(
+        Failure::not_measured("--stack engine: its TUN device needs Linux")
+            .hint("leave out --stack engine, or run it on Linux"),
+    )
 }
 
 /// `None`: no error is the engine's.

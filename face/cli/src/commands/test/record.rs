@@ -238,10 +238,9 @@ fn negotiated(stream: &StreamOutcome) -> Vec<Negotiated> {
 fn datagrams(outcome: &Outcome, index: usize, stream: &StreamOutcome) -> DatagramsRecord {
     let own = &stream.total;
     let counts = match stream.role {
-        Role::Receiver => Some(own.udp),
-        Role::Sender => outcome.peer_datagrams(stream),
+        Role::Receiver => own.udp,
+        Role::Sender => outcome.peer_datagrams(stream).unwrap_or_default(),
     };
-    let counts = counts.unwrap_or_default();
     let sent = match stream.role {
         Role::Sender => own.datagrams,
         Role::Receiver => own.expected,
@@ -300,9 +299,9 @@ fn datagram_intervals(outcome: &Outcome, index: usize, role: Role) -> Vec<Datagr
 
 /// One-way delays of a stream, from the arrival of its first datagram on.
 fn delays(outcome: &Outcome, stream: &StreamOutcome) -> Vec<DelayRecord> {
-    let delays = outcome.delay_over_time(stream);
-    let first = delays.iter().map(|(at, ..)| *at).min();
-    let delays = delays.iter().map(|(at, min_ns, max_ns)| DelayRecord {
+    let readings = outcome.delay_over_time(stream);
+    let first = readings.iter().map(|(at, ..)| *at).min();
+    let delays = readings.iter().map(|(at, min_ns, max_ns)| DelayRecord {
         at_ns: first.map_or(0, |first| at.saturating_since(first).as_nanos()),
         min_ns: *min_ns,
         max_ns: *max_ns,

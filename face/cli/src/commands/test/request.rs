@@ -96,16 +96,17 @@ pub(crate) fn bitrate(text: &str) -> Result<Bitrate, String> {
         Some((rate, burst)) if !burst.trim_start().starts_with('s') => (rate, Some(burst)),
         _ => (text, None),
     };
-    let burst = burst.map(|text| match text.trim().parse() {
+    let blocks = |text: &str| match text.trim().parse() {
         Ok(burst @ 1..=1000) => Ok(burst),
         _ => Err(format!("`{text}` is not a number of blocks from 1 to 1000")),
-    });
-    let rate = match rate.trim() {
-        "0" => None,
-        text => Some(self::rate(text)?),
     };
-    let burst = burst.transpose()?;
-    Ok(Bitrate { rate, burst })
+    Ok(Bitrate {
+        rate: match rate.trim() {
+            "0" => None,
+            text => Some(self::rate(text)?),
+        },
+        burst: burst.map(blocks).transpose()?,
+    })
 }
 
 /// Reads an interval: `0.5`, `500 ms`; 0 is none.
@@ -141,22 +142,17 @@ fn token(arguments: &Arguments, settings: &Settings) -> Result<Option<String>, F
         (Some(user), Some(path)) => (user, path),
         (None, None) => return Ok(None),
         _ => {
-            return Err(
-                Failure::new("username and rsa_public_key require each other")
-                    .effect("nothing was measured"),
-            );
+            return Err(Failure::not_measured(
+                "username and rsa_public_key require each other",
+            ));
         }
     };
     let password = std::env::var("IPERF3_PASSWORD").map_err(|_| {
-        Failure::new("username without a password: $IPERF3_PASSWORD is unset")
-            .effect("nothing was measured")
-            .hint(format!(
-                "IPERF3_PASSWORD=... gigatcp test {}",
-                arguments.host
-            ))
+        Failure::not_measured("username without a password: $IPERF3_PASSWORD is unset").hint(
+            format!("IPERF3_PASSWORD=... gigatcp test {}", arguments.host),
+        )
     })?;
-    let pem = std::fs::read_to_string(path)
-        .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+    let pem = std::fs::read_to_string(path).map_err(|error| Failure::at("read", path, &error))?;
     let token = auth::token(user, &password, &pem, settings.padding);
     token.map(Some).map_err(Failure::new)
 }
@@ -191,9 +187,7 @@ fn protocol(arguments: &Arguments) -> Protocol {
 /// Sets the server to that of an ndt7 URL.
 fn set_url(request: &mut Request) -> Result<(), Failure> {
     let url = Ndt7Url::parse(&request.host).map_err(|error| {
-        Failure::new(error)
-            .effect("nothing was measured")
-            .hint("as in `gigatcp test --ndt7 wss://ndt.example`")
+        Failure::not_measured(error).hint("as in `gigatcp test --ndt7 wss://ndt.example`")
     })?;
     if url.is_download() {
         request.parameters.direction = Direction::Reverse;
@@ -213,7 +207,7 @@ fn name(arguments: &Arguments) -> String {
 
 /// Refuses options that the mode does not have.
 fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
-    let refused = |text: String| Err(Failure::new(text).effect("nothing was measured"));
+    let refused = |text: String| Err(Failure::not_measured(text));
     let is_stamp = arguments.mode == super::Mode::Stamp;
     let has_transactions = transactions(arguments).is_some();
     if settings.response_size.is_some() && !has_transactions {
@@ -227,12 +221,12 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
             _ => Ok(()),
         };
     }
-    let Some(option) = lacking(arguments, settings) else {
+    let Some(option) = lacking(arguments) else {
         return Ok(());
     };
     let text = format!("--mode {} does not have {option}", name(arguments));
-    let failure = Failure::new(text).effect("nothing was measured");
-    Err(match option {
+    let failure = Failure::not_measured(text);
+    Err(match option.as_str() {
         "--report" | "--save" => {
             failure.hint("`--format json > FILE` keeps the percentiles, those of intervals too")
         }
@@ -240,114 +234,91 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
     })
 }
 
-/// The first option that STAMP or transactions do not have.
-fn lacking(arguments: &Arguments, settings: &Settings) -> Option<&'static str> {
+/// Options and settings that neither transactions nor STAMP have, and those that STAMP lacks besides.
+const NO_TRANSACTIONS: &str = "--ndt7 --bytes --udp --reverse --bidir --window --set-mss --stack \
+    --zerocopy --mptcp --affinity --latency --rrul --steady --until --repeat --whatif --report \
+    --save --json --json-stream readings cport fq_rate server_output title gsro skip_rx_copy";
+const NO_STAMP: &str = "--parallel --bitrate --no-delay username --blockcount --omit --congestion";
+
+/// Options and settings that nuttcp's protocol does not have.
+const NO_NUTTCP: &str = "--bidir --mptcp --latency --rrul --omit username --json --json-stream";
+
+/// The first of these options and settings that was typed.
+fn typed(arguments: &Arguments, list: &str) -> Option<String> {
+    let parsed = crate::arguments::command().try_get_matches().ok()?;
+    let (_, given) = parsed.subcommand()?;
+    let is_typed = |id: &&clap::Id| {
+        given.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine)
+    };
+    let options = given
+        .ids()
+        .filter(is_typed)
+        .map(|id| format!("--{id}").replace('_', "-"));
+    let settings = arguments
+        .settings
+        .iter()
+        .filter_map(|word| word.split_once('='));
+    let typed: Vec<String> = options
+        .chain(settings.map(|(name, _)| name.to_owned()))
+        .collect();
+    let mut names = list.split_whitespace();
+    names
+        .find(|name| typed.iter().any(|typed| typed == name))
+        .map(str::to_owned)
+}
+
+/// An option that STAMP or transactions do not have.
+fn lacking(arguments: &Arguments) -> Option<String> {
     let is_stamp = arguments.mode == super::Mode::Stamp;
-    let mut lacks = [
-        (
-            is_stamp && arguments.parallel != Streams::Count(1),
-            "--parallel",
-        ),
-        (is_stamp && arguments.bitrate.is_some(), "--bitrate"),
-        (is_stamp && arguments.no_delay, "--no-delay"),
-        (is_stamp && settings.username.is_some(), "username"),
-        (is_stamp && arguments.blockcount.is_some(), "--blockcount"),
-        (is_stamp && arguments.omit > 0, "--omit"),
-        (is_stamp && arguments.congestion.is_some(), "--congestion"),
-        (
-            is_stamp && arguments.format == Format::JsonLines,
-            "this --format",
-        ),
-        (arguments.ndt7, "--ndt7"),
+    let is_printed = match arguments.format() {
+        Format::JsonLines => !is_stamp,
+        format => matches!(format, Format::Native | Format::Json),
+    };
+    let values = [
         (
             arguments.protocol == super::Protocol::Nuttcp,
             "--protocol nuttcp",
         ),
-        (arguments.bytes.is_some(), "--bytes"),
-        (arguments.udp, "--udp"),
-        (arguments.reverse, "--reverse"),
-        (arguments.bidir, "--bidir"),
         (arguments.parallel == Streams::Auto, "--parallel auto"),
-        (arguments.window.is_some(), "--window"),
-        (arguments.set_mss.is_some(), "--set-mss"),
-        (arguments.stack != super::StackChoice::Kernel, "--stack"),
-        (arguments.zerocopy, "--zerocopy"),
-        (arguments.mptcp, "--mptcp"),
-        (arguments.affinity.is_some(), "--affinity"),
-        (arguments.latency, "--latency"),
-        (arguments.rrul, "--rrul"),
-        (arguments.steady, "--steady"),
-        (arguments.until.is_some(), "--until"),
-        (arguments.repeat.is_some(), "--repeat"),
-        (!arguments.whatif.is_empty(), "--whatif"),
-        (arguments.report.is_some(), "--report"),
-        (arguments.save.is_some(), "--save"),
-        (arguments.json, "--json"),
-        (arguments.json_stream, "--json-stream"),
-        (settings.readings.is_some(), "readings"),
-        (settings.client_port.is_some(), "cport"),
-        (settings.fq_rate.is_some(), "fq_rate"),
-        (settings.gets_server_output, "server_output"),
-        (settings.title.is_some(), "title"),
-        (
-            settings.gsro != gigatcp_meter::tester::Offload::Automatic,
-            "gsro",
-        ),
-        (settings.skips_rx_copy, "skip_rx_copy"),
-        (
-            !matches!(
-                arguments.format,
-                Format::Native | Format::Json | Format::JsonLines
-            ),
-            "this --format",
-        ),
-    ]
-    .into_iter();
-    lacks.find_map(|(is_given, option)| is_given.then_some(option))
+        (!is_printed, "this --format"),
+    ];
+    typed(arguments, NO_TRANSACTIONS)
+        .or_else(|| typed(arguments, NO_STAMP).filter(|_| is_stamp))
+        .or_else(|| first(&values))
+}
+
+fn first(options: &[(bool, &str)]) -> Option<String> {
+    let (_, option) = options.iter().find(|(is_given, _)| *is_given)?;
+    Some((*option).to_owned())
 }
 
 /// Refuses options that the protocol does not have.
 fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
-    let without: &[(bool, &str)] = match protocol(arguments) {
-        Protocol::Iperf3 | Protocol::Ndt7 => &[(settings.is_instantaneous, "instantaneous")],
-        Protocol::Nuttcp => &[
-            (arguments.bidir, "--bidir"),
-            (arguments.mptcp, "--mptcp"),
-            (arguments.latency, "--latency"),
-            (arguments.rrul, "--rrul"),
-            (arguments.parallel == Streams::Auto, "--parallel auto"),
-            (arguments.omit > 0, "--omit"),
-            (settings.username.is_some(), "username"),
-            (arguments.json, "--json"),
-            (arguments.json_stream, "--json-stream"),
-            (
-                arguments.udp && arguments.parallel != Streams::Count(1),
-                "--parallel with --udp",
-            ),
-        ],
-    };
     let is_endless =
         arguments.time == 0 || arguments.bytes.is_some() || arguments.blockcount.is_some();
     if arguments.parallel == Streams::Auto && (is_endless || arguments.udp) {
-        return Err(Failure::new("-P auto requires TCP and a time")
-            .effect("nothing was measured")
-            .hint("as in -P auto -t 20"));
+        return Err(
+            Failure::not_measured("-P auto requires TCP and a time").hint("as in -P auto -t 20")
+        );
     }
     if settings.is_instantaneous && arguments.bitrate.is_none() {
-        return Err(Failure::new("instantaneous requires a rate")
-            .effect("nothing was measured")
-            .hint("as in -b 100M"));
+        return Err(Failure::not_measured("instantaneous requires a rate").hint("as in -b 100M"));
     }
-    let Some((_, option)) = without.iter().find(|(is_given, _)| *is_given) else {
+    let has_several = arguments.udp && arguments.parallel != Streams::Count(1);
+    let (lacks, name, other) = match protocol(arguments) {
+        Protocol::Nuttcp => (NO_NUTTCP, "nuttcp", "iperf3"),
+        _ => ("instantaneous", "iperf3", "nuttcp"),
+    };
+    let values = [
+        (arguments.parallel == Streams::Auto, "--parallel auto"),
+        (has_several, "--parallel with --udp"),
+    ];
+    let by_value = || first(&values).filter(|_| name == "nuttcp");
+    let Some(option) = typed(arguments, lacks).or_else(by_value) else {
         return Ok(());
     };
-    let (name, other) = match protocol(arguments) {
-        Protocol::Nuttcp => ("nuttcp", "iperf3"),
-        _ => ("iperf3", "nuttcp"),
-    };
     Err(
-        Failure::new(format!("{option}: {name}'s protocol does not have it"))
-            .effect("nothing was measured")
+        Failure::not_measured(format!("{option}: {name}'s protocol does not have it"))
             .hint(format!("--protocol {other}, if the host serves it")),
     )
 }
@@ -443,7 +414,7 @@ fn set_own_end(request: &mut Request, arguments: &Arguments, settings: &Settings
 /// Error for a test without data, with hints.
 pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Failure {
     let (host, port) = (&request.host, request.port);
-    let failure = Failure::new(error.to_string()).effect("nothing was measured");
+    let failure = Failure::not_measured(error.to_string());
     if request.protocol == Protocol::Ndt7 {
         return match error {
             TestError::Lacks { option, .. } => failure.hint(format!("leave out {option}")),

@@ -38,7 +38,7 @@ pub(super) fn open(arguments: &Arguments, request: &mut Request) -> Result<(), F
 
 /// Error for a device that cannot be created.
 fn failure(error: &SetupError) -> Failure {
-    let failure = Failure::new(error.to_string()).effect("nothing was measured");
+    let failure = Failure::not_measured(error.to_string());
     let is_denied = error.cause.kind() == std::io::ErrorKind::PermissionDenied;
     match (error.step, error.hint()) {
         (Step::Device | Step::OpenTun | Step::Offloads | Step::Addresses, _) if is_denied => failure

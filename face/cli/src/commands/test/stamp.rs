@@ -11,7 +11,7 @@ use gigatcp_report::why::answer::labeled;
 use serde_json::{Value, json};
 
 use super::settings::Settings;
-use super::{Arguments, Format, native, request, sums};
+use super::{Arguments, Format, failed, native, request, sums};
 use crate::commands::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -28,56 +28,42 @@ pub(super) fn run(
 ) -> Result<Outcome, Failure> {
     let length = arguments.length.map_or(0, gigatcp_units::Bytes::as_u64);
     if length > 9000 {
-        return Err(
-            Failure::new("a packet of STAMP has at most 9000 bytes (-l)")
-                .effect("nothing was measured"),
-        );
+        return Err(Failure::not_measured(
+            "a packet of STAMP has at most 9000 bytes (-l)",
+        ));
     }
     let interval = Duration::from(settings.stamp_interval);
     let interrupt = Interrupt::listen()?;
     let stops = || interrupt.signal().is_some();
     let measured = match stamp::run(request, interval, length as usize, &stops) {
         Ok(measured) => measured,
-        Err(error) => return failed(arguments, request, &error, &interrupt),
+        Err(error) => {
+            let failure = failure(request, &error);
+            return failed(arguments, request, &error, failure, &interrupt);
+        }
     };
-    match arguments.format {
+    match arguments.format() {
         Format::Json => output::print_json(&value(&measured))?,
         _ => output::print(&text(&measured, interval))?,
     }
-    Ok(match interrupt.signal() {
-        Some(signal) => Outcome::Interrupted(signal),
-        None => Outcome::Done,
-    })
+    Ok(Outcome::of(&interrupt, false))
 }
 
-/// Reports that nothing was measured; as JSON if that is the output format.
-fn failed(
-    arguments: &Arguments,
-    request: &Request,
-    error: &TestError,
-    interrupt: &Interrupt,
-) -> Result<Outcome, Failure> {
-    let failure = match (error, interrupt.signal()) {
-        (TestError::Stopped, Some(signal)) => return Ok(Outcome::Interrupted(signal)),
-        (TestError::NoAnswer { to, .. }, _) => {
+fn failure(request: &Request, error: &TestError) -> Failure {
+    match error {
+        TestError::NoAnswer { to, .. } => {
             no_reflector(request, format!("{to} reflected no packet"))
         }
-        (TestError::Connect { to, cause }, _) if cause.kind() == ErrorKind::ConnectionRefused => {
+        TestError::Connect { to, cause } if cause.kind() == ErrorKind::ConnectionRefused => {
             no_reflector(request, format!("the UDP port of {to} is closed"))
         }
         _ => request::failure(request, error),
-    };
-    if arguments.format != Format::Json {
-        return Err(failure);
     }
-    output::print_json(&native::error(request, error))?;
-    failure.say();
-    Ok(Outcome::Missed)
 }
 
 fn no_reflector(request: &Request, text: String) -> Failure {
     let host = &request.host;
-    Failure::new(text).effect("nothing was measured").hint(format!(
+    Failure::not_measured(text).hint(format!(
         "`gigatcp server --stamp` on {host} reflects; or name another reflector's port with --port"
     ))
 }

@@ -12,7 +12,7 @@ use gigatcp_units::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::settings::Settings;
-use super::{Arguments, Format, live, native, request};
+use super::{Arguments, Format, failed, live, request};
 use crate::commands::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -43,9 +43,12 @@ pub(super) fn run(
     let intervals = progress.intervals;
     let measured = match measured {
         Ok(measured) => measured,
-        Err(error) => return failed(arguments, request, &error, &interrupt),
+        Err(error) => {
+            let failure = failure(request, &error);
+            return failed(arguments, request, &error, failure, &interrupt);
+        }
     };
-    match arguments.format {
+    match arguments.format() {
         Format::Json => {
             let mut value = value(&measured);
             value["intervals"] = intervals.into();
@@ -54,24 +57,18 @@ pub(super) fn run(
         Format::JsonLines => output::print(&line("end", value(&measured)))?,
         _ => output::print(&text(&measured))?,
     }
-    if let Some(signal) = interrupt.signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
-    Ok(match measured.cut_short {
-        Some(_) => Outcome::Missed,
-        None => Outcome::Done,
-    })
+    Ok(Outcome::of(&interrupt, measured.cut_short.is_some()))
 }
 
 /// Requested transactions: the sizes are 1 byte by default, as for neper, and 16 over UDP.
 fn wanted(arguments: &Arguments, settings: &Settings, mode: Mode) -> Result<Transactions, Failure> {
     let request::Streams::Count(flows) = arguments.parallel else {
-        return Err(Failure::new("-P auto is for streams").effect("nothing was measured"));
+        return Err(Failure::not_measured("-P auto is for streams"));
     };
     if flows > mode.max_flows() {
         let (name, most) = (mode.name(), mode.max_flows());
         let text = format!("-P {flows}: --mode {name} has at most {most} flows");
-        return Err(Failure::new(text).effect("nothing was measured"));
+        return Err(Failure::not_measured(text));
     }
     Ok(Transactions {
         mode,
@@ -88,8 +85,9 @@ fn size(mode: Mode, name: &str, size: Option<Bytes>) -> Result<u32, Failure> {
     match u32::try_from(bytes).unwrap_or(u32::MAX) {
         0 => Ok(min),
         bytes if (min..=max).contains(&bytes) => Ok(bytes),
-        _ => Err(Failure::new(format!("{name} is from {min} to {max} bytes"))
-            .effect("nothing was measured")),
+        _ => Err(Failure::not_measured(format!(
+            "{name} is from {min} to {max} bytes"
+        ))),
     }
 }
 
@@ -121,10 +119,10 @@ impl<'a> Progress<'a> {
             }
             Notice::Interval(interval) => interval,
         };
-        if self.arguments.format == Format::Json {
+        if self.arguments.format() == Format::Json {
             self.intervals.push(interval_value(interval));
         }
-        if self.arguments.format == Format::JsonLines {
+        if self.arguments.format() == Format::JsonLines {
             // The output at the end fails as well, and reports it.
             let _ = output::print(&line("interval", interval_value(interval)));
         } else if self.is_terminal {
@@ -143,29 +141,12 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Reports that there were no transactions; as JSON if that is the output format.
-fn failed(
-    arguments: &Arguments,
-    request: &Request,
-    error: &TestError,
-    interrupt: &Interrupt,
-) -> Result<Outcome, Failure> {
-    if let (TestError::Stopped, Some(signal)) = (error, interrupt.signal()) {
-        return Ok(Outcome::Interrupted(signal));
-    }
-    let failure = match error {
-        TestError::Lacks { .. } => Failure::new(error.to_string())
-            .effect("nothing was measured")
+fn failure(request: &Request, error: &TestError) -> Failure {
+    match error {
+        TestError::Lacks { .. } => Failure::not_measured(error.to_string())
             .hint(format!("run `gigatcp server` on {}", request.host)),
         _ => request::failure(request, error),
-    };
-    match arguments.format {
-        Format::Json => output::print_json(&native::error(request, error))?,
-        Format::JsonLines => output::print(&native::error_line(request, error))?,
-        _ => return Err(failure),
     }
-    failure.say();
-    Ok(Outcome::Missed)
 }
 
 /// Answer.

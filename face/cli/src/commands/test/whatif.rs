@@ -21,15 +21,14 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     let refused = [
         (arguments.parallel != Streams::Count(1), "--parallel"),
         (arguments.stack == StackChoice::Engine, "--stack engine"),
-        (arguments.format != Format::Native, "--format"),
+        (arguments.format() != Format::Native, "--format"),
     ];
     let Some((_, option)) = refused.iter().find(|(is_given, _)| *is_given) else {
         return Ok(());
     };
-    Err(Failure::new(format!(
+    Err(Failure::not_measured(format!(
         "--whatif is for one stream of the kernel and the usual output, not for {option}"
     ))
-    .effect("nothing was measured")
     .hint(OTHERWISE))
 }
 
@@ -126,9 +125,7 @@ mod linux {
         let found = (arguments.host.as_str(), port).to_socket_addrs();
         let mut addresses = found.into_iter().flatten().map(|address| address.ip());
         let name = addresses.find(is_meant).and_then(interface_towards);
-        name.ok_or_else(|| {
-            Failure::new(format!("no route to {}", arguments.host)).effect("nothing was measured")
-        })
+        name.ok_or_else(|| Failure::not_measured(format!("no route to {}", arguments.host)))
     }
 
     fn failure(name: &str, error: &HeaderCaptureError) -> Failure {
@@ -179,9 +176,7 @@ mod other {
 
     /// Refuses: the capture needs Linux.
     pub(super) fn towards(_: &Arguments) -> Result<String, Failure> {
-        Err(Failure::new("--whatif: its capture needs Linux")
-            .effect("nothing was measured")
-            .hint(super::OTHERWISE))
+        Err(Failure::not_measured("--whatif: its capture needs Linux").hint(super::OTHERWISE))
     }
 
     impl Headers {

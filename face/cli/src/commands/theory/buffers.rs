@@ -12,7 +12,7 @@
 //! description of receive window autotuning. Checked by measurement on Linux only.
 
 use gigatcp_units::{Bytes, Duration, Rate};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The largest window: 65535 bytes scaled by 2^14 (RFC 7323 section 2.3).
 const MAX_WINDOW: u64 = 65_535 << 14;
@@ -22,80 +22,57 @@ const WINDOWS_NORMAL: u64 = 65_535 << 8;
 const MAX_SETTING: u64 = (1 << 31) - 1;
 
 /// Settings that give one connection its window.
-#[derive(Clone, Serialize, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Buffers {
-    /// The window they give, at most what TCP can advertise.
-    pub(super) window_bytes: u64,
+    /// The window they give in bytes, at most what TCP can advertise.
+    window: u64,
     /// Whether the path requires a larger window than TCP can advertise.
     pub(super) exceeds_tcp: bool,
-    linux: Linux,
-    freebsd: FreeBsd,
-    macos: MacOs,
-    windows: Windows,
-}
-
-#[derive(Clone, Serialize, Debug)]
-struct Linux {
-    tcp_rmem_max: u64,
-    tcp_wmem_max: u64,
-    /// For programs that request a buffer; the kernel doubles what they request.
-    rmem_max: u64,
-    wmem_max: u64,
-}
-
-#[derive(Clone, Serialize, Debug)]
-struct FreeBsd {
-    recvbuf_max: u64,
-    sendbuf_max: u64,
-    maxsockbuf: u64,
-}
-
-#[derive(Clone, Serialize, Debug)]
-struct MacOs {
-    autorcvbufmax: u64,
-    autosndbufmax: u64,
-    maxsockbuf: u64,
-}
-
-#[derive(Clone, Serialize, Debug)]
-struct Windows {
-    autotuninglevel: &'static str,
+    /// Bytes of a buffer that is all window.
+    whole: u64,
+    /// Bytes of a buffer of which half is window.
+    double: u64,
+    /// The autotuning level of Windows.
+    level: &'static str,
 }
 
 impl Buffers {
     /// Settings for a window of `bdp`.
     pub(super) fn of(bdp: Bytes) -> Self {
         let window = bdp.as_u64().min(MAX_WINDOW);
-        // Kernels that do not measure it use half of a buffer as window. A program that is woken at
-        // two thirds of its send buffer has 5/6 of it in flight on average.
-        let [whole, double] = [window, window.saturating_mul(2)].map(rounded);
+        let whole = rounded(window);
         Self {
-            window_bytes: window,
+            window,
             exceeds_tcp: bdp.as_u64() > MAX_WINDOW,
-            linux: Linux {
-                tcp_rmem_max: double,
-                tcp_wmem_max: double,
-                rmem_max: whole,
-                wmem_max: whole,
-            },
-            freebsd: FreeBsd {
-                recvbuf_max: whole,
-                sendbuf_max: whole,
-                // At least 9/8; 1.6 if the application has not read segments of Ethernet size.
-                maxsockbuf: rounded(whole.saturating_mul(2)),
-            },
-            macos: MacOs {
-                autorcvbufmax: whole,
-                autosndbufmax: whole,
-                maxsockbuf: whole,
-            },
-            windows: Windows {
-                autotuninglevel: match window {
-                    0..=WINDOWS_NORMAL => "normal",
-                    _ => "experimental",
-                },
+            whole,
+            double: rounded(whole.saturating_mul(2)),
+            level: match window {
+                0..=WINDOWS_NORMAL => "normal",
+                _ => "experimental",
             },
         }
+    }
+
+    /// The settings by system.
+    pub(super) fn json(&self) -> Value {
+        let Self { whole, double, .. } = self;
+        json!({
+            "window_bytes": self.window,
+            "exceeds_tcp": self.exceeds_tcp,
+            // Kernels that do not measure it use half of a buffer as window. A program that is woken
+            // at two thirds of its send buffer has 5/6 of it in flight on average. What programs
+            // request the kernel doubles.
+            "linux": {
+                "tcp_rmem_max": double,
+                "tcp_wmem_max": double,
+                "rmem_max": whole,
+                "wmem_max": whole,
+            },
+            // At least 9/8 in all; 1.6 if the application has not read segments of Ethernet size.
+            "freebsd": { "recvbuf_max": whole, "sendbuf_max": whole, "maxsockbuf": double },
+            "macos": { "autorcvbufmax": whole, "autosndbufmax": whole, "maxsockbuf": whole },
+            "windows": { "autotuninglevel": self.level },
+        })
     }
 
     /// Rate that the largest window of TCP allows over `rtt`.
@@ -106,46 +83,30 @@ impl Buffers {
     /// A block of lines for each system: commands, and their effect.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self {
-            linux,
-            freebsd,
-            macos,
-            windows,
+            whole,
+            double,
+            level,
             ..
         } = self;
-        let setting = |name: &str, value: u64| format!("           {name}={value}");
-        vec![
-            format!(
-                "  Linux    net.ipv4.tcp_rmem='4096 131072 {}'    (receiver)",
-                linux.tcp_rmem_max
-            ),
-            format!(
-                "           net.ipv4.tcp_wmem='4096 16384 {}'     (sender)",
-                linux.tcp_wmem_max
-            ),
-            "           half of a receive buffer becomes window, 0.6 since Linux 6.6; a".into(),
-            "           program that sets SO_RCVBUF or SO_SNDBUF also needs".into(),
-            format!(
-                "           net.core.rmem_max={} and net.core.wmem_max={}",
-                linux.rmem_max, linux.wmem_max
-            ),
-            format!("  FreeBSD  kern.ipc.maxsockbuf={}", freebsd.maxsockbuf),
-            setting("net.inet.tcp.recvbuf_max", freebsd.recvbuf_max),
-            setting("net.inet.tcp.sendbuf_max", freebsd.sendbuf_max),
-            format!(
-                "  macOS    kern.ipc.maxsockbuf={} (refused above 1/16 of the memory for mbufs)",
-                macos.maxsockbuf
-            ),
-            setting("net.inet.tcp.autorcvbufmax", macos.autorcvbufmax),
-            setting("net.inet.tcp.autosndbufmax", macos.autosndbufmax),
-            format!(
-                "  Windows  netsh interface tcp set global autotuninglevel={}{}",
-                windows.autotuninglevel,
-                match windows.autotuninglevel {
-                    "normal" => " (the default)",
-                    _ => " (normal: 16 MiB)",
-                }
-            ),
-        ]
+        let note = match *level {
+            "normal" => " (the default)",
+            _ => " (normal: 16 MiB)",
+        };
+        let text = format!(
+            "  Linux    net.ipv4.tcp_rmem='4096 131072 {double}'    (receiver)
+           net.ipv4.tcp_wmem='4096 16384 {double}'     (sender)
+           half of a receive buffer becomes window, 0.6 since Linux 6.6; a
+           program that sets SO_RCVBUF or SO_SNDBUF also needs
+           net.core.rmem_max={whole} and net.core.wmem_max={whole}
+  FreeBSD  kern.ipc.maxsockbuf={double}
+           net.inet.tcp.recvbuf_max={whole}
+           net.inet.tcp.sendbuf_max={whole}
+  macOS    kern.ipc.maxsockbuf={whole} (refused above 1/16 of the memory for mbufs)
+           net.inet.tcp.autorcvbufmax={whole}
+           net.inet.tcp.autosndbufmax={whole}
+  Windows  netsh interface tcp set global autotuninglevel={level}{note}"
+        );
+        text.lines().map(str::to_owned).collect()
     }
 }
 
@@ -171,11 +132,15 @@ mod tests {
         ] {
             let of = Buffers::of(Bytes::new(bdp));
             // The settings of each system must allow the window.
-            assert!(of.linux.tcp_rmem_max >= (2 * bdp).min(MAX_SETTING), "{bdp}");
-            assert!((2 * of.linux.rmem_max) / 2 >= bdp, "{bdp}");
-            assert!(of.freebsd.maxsockbuf * 8 / 9 >= bdp, "{bdp}");
-            assert!(of.macos.maxsockbuf >= of.macos.autorcvbufmax, "{bdp}");
-            let is_normal = of.windows.autotuninglevel == "normal";
+            let json = of.json();
+            let of_system = |system: &str, key: &str| json[system][key].as_u64().unwrap();
+            let half = of_system("linux", "tcp_rmem_max");
+            assert!(half >= (2 * bdp).min(MAX_SETTING), "{bdp}");
+            assert!(of_system("linux", "rmem_max") >= bdp, "{bdp}");
+            assert!(of_system("freebsd", "maxsockbuf") * 8 / 9 >= bdp, "{bdp}");
+            let macos = of_system("macos", "maxsockbuf");
+            assert!(macos >= of_system("macos", "autorcvbufmax"), "{bdp}");
+            let is_normal = json["windows"]["autotuninglevel"] == "normal";
             assert_eq!(is_normal, bdp <= 256 * 65_535, "{bdp}");
             assert!(!of.exceeds_tcp, "{bdp}");
         }

@@ -6,7 +6,7 @@ use gigatcp_theory::{BudgetError, Path, PathBudget};
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_rate};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::buffers::Buffers;
 use crate::failure::Failure;
@@ -218,7 +218,7 @@ impl Column {
 
     fn json(&self) -> Map<String, Value> {
         let mut map = self.expected.json();
-        map.insert("buffers".to_owned(), json!(Buffers::of(self.bdp)));
+        map.insert("buffers".to_owned(), Buffers::of(self.bdp).json());
         map
     }
 

@@ -89,7 +89,7 @@ impl Recording {
             );
             return Err(Failure::new(text));
         }
-        let failed = |error| Failure::io(&format!("record in {}", self.place.display()), &error);
+        let failed = |error| Failure::at("record in", &self.place, &error);
         let cost = self.recorder.finish(watch).map_err(failed)?;
         output::say(&line("recorded to", &self.place, &cost));
         Ok(())

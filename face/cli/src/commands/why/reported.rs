@@ -33,8 +33,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Statement>, Failure> {
     if !path.is_file() || !is_small(path) || !begins_as_text(path) {
         return Ok(None);
     }
-    let bytes =
-        fs::read(path).map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+    let bytes = fs::read(path).map_err(|error| Failure::at("read", path, &error))?;
     statement(path, &bytes)
 }
 
@@ -96,11 +95,10 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
 
 /// What a report has besides connections with data.
 fn exceptions(report: &Report) -> String {
-    let failed = report.failed.as_ref();
-    let failed = failed.map(|failed| (failed.sentence, &failed.line, failed.fix));
-    let datagrams = report.datagrams.as_ref();
-    let datagrams = datagrams.map(|found| (&*found.sentence, &found.line, found.fix));
-    let all = failed.into_iter().chain(datagrams);
+    let failed = report.failed.iter();
+    let failures = failed.map(|failed| (failed.sentence, &failed.line, failed.fix));
+    let datagrams = report.datagrams.iter();
+    let all = failures.chain(datagrams.map(|found| (&*found.sentence, &found.line, found.fix)));
     let text = all.map(|(sentence, line, fix)| {
         let evidence = labeled("Evidence", &terminal(line));
         format!("{}{evidence}{}\n", wrap(sentence, 0), labeled("Fix", fix))

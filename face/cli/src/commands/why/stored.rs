@@ -33,7 +33,7 @@ pub(in crate::commands) fn read(file: &Path) -> Result<RunRecord, Failure> {
             io::ErrorKind::NotFound if file.ends_with(RECORD) => Failure::new(format!(
                 "{parent} has no {RECORD}: it is not the directory of a stored run"
             )),
-            _ => Failure::io(&format!("read {}", file.display()), &error),
+            _ => Failure::at("read", file, &error),
         };
         failure
             .effect("nothing was read of it")
