@@ -67,7 +67,7 @@ const SHORT: [(&str, &str); 8] = [
     ),
     (
         "server",
-        "port nuttcp-port bind user max-tests allow max-duration",
+        "port nuttcp-port bind daemon user max-tests allow max-duration",
     ),
     (
         "sweep",

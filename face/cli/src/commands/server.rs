@@ -1,7 +1,10 @@
 //! `gigatcp server`: the server for `gigatcp test` and for stock iperf3 and nuttcp clients.
 
+use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,7 +55,7 @@ Examples:
   gigatcp server --max-tests 1                   one test at a time, the others wait
   gigatcp server --allow 192.0.2.0/24            only clients of this network
   gigatcp server -1                              one test, then end
-  sudo gigatcp server --user nobody              without privileges once the ports are open"
+  sudo gigatcp server -D --user nobody           in the background, without privileges"
 )]
 pub(crate) struct Arguments {
     /// Port
@@ -83,6 +86,14 @@ pub(crate) struct Arguments {
     /// End after one test
     #[arg(short = '1', long)]
     one_off: bool,
+
+    /// Run in the background, detached from the terminal; the process ID is printed
+    #[arg(short = 'D', long)]
+    daemon: bool,
+
+    /// Write diagnostics and tests to this file instead of stdout and stderr
+    #[arg(long, value_name = "FILE", requires = "daemon")]
+    logfile: Option<PathBuf>,
 
     /// User, and group if it is not the user's, to switch to after the ports are open; drops all
     /// privileges
@@ -176,6 +187,46 @@ fn nuttcp(arguments: &Arguments) -> Option<NuttcpConfig> {
     })
 }
 
+/// Runs this command again in the background, in its own process group and without -D.
+fn detach(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let failed = |error| Failure::io("start in the background", &error);
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut rest: Vec<OsString> = std::env::args_os().skip(1).collect();
+    rest.retain(|argument| argument != "-D" && argument != "--daemon");
+    rest.retain(|argument| !argument.to_string_lossy().starts_with("--logfile="));
+    if let Some(place) = rest.iter().position(|argument| argument == "--logfile") {
+        rest.drain(place..(place + 2).min(rest.len()));
+    }
+    let log = || match &arguments.logfile {
+        Some(path) => {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            file.map(Stdio::from)
+        }
+        None => Ok(Stdio::null()),
+    };
+    let mut command = Command::new(program);
+    command
+        .args(rest)
+        .stdin(Stdio::null())
+        .stdout(log().map_err(failed)?)
+        .stderr(log().map_err(failed)?);
+    set_apart(&mut command);
+    let child = command.spawn().map_err(failed)?;
+    output::print(&child.id().to_string())?;
+    Ok(Outcome::Done)
+}
+
+/// Moves a command to its own process group, so that Ctrl-C does not reach it.
+fn set_apart(command: &mut Command) {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(windows)]
+    {
+        const DETACHED_PROCESS: u32 = 8;
+        std::os::windows::process::CommandExt::creation_flags(command, DETACHED_PROCESS);
+    }
+}
+
 /// Raises the limit of descriptors to the maximum, and admits as many connections of transactions as
 /// it leaves. Warns if it is too low for streams.
 #[cfg(target_os = "linux")]
@@ -232,6 +283,9 @@ fn give_up_privileges(_: &Arguments, _: &Server) -> Result<(), Failure> {
 
 /// Runs the server.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if arguments.daemon {
+        return detach(arguments);
+    }
     let memory = arguments
         .max_memory
         .map(Bytes::as_u64)

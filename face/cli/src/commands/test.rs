@@ -21,9 +21,11 @@
 //! | `stamp.rs` | one-way delays against a reflector |
 //! | `transactions.rs` | requests and responses in place of streams |
 //! | `whatif.rs` | predictions for other settings |
+//! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
 mod ceiling;
+mod csv;
 mod hosts;
 pub(super) mod iperf3_json;
 pub(super) mod iperf3_text;
@@ -71,6 +73,8 @@ pub(crate) enum Format {
     Json,
     /// One JSON value per line: each interval, then the end
     JsonLines,
+    /// A line for each stream and interval
+    Csv,
     /// iperf3's JSON
     #[value(skip)]
     Iperf3Json,
@@ -433,6 +437,7 @@ fn print(
             let end = native::reading_lines(measured) + &native::end_line(measured);
             output::print(&end)
         }
+        Format::Csv => output::print(&csv::totals(measured)),
     }
 }
 

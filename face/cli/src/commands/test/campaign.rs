@@ -194,6 +194,7 @@ fn result(found: &Measured, is_steady: bool) -> (f64, Option<&'static str>) {
 fn print(arguments: &Arguments, campaign: &Campaign<'_>) -> Result<(), Failure> {
     match arguments.format() {
         Format::Json | Format::JsonLines => output::print_json(&value(campaign)),
+        Format::Csv => output::print(&csv(campaign)),
         _ => output::print(&text(campaign)),
     }
 }
@@ -254,4 +255,13 @@ fn value(campaign: &Campaign<'_>) -> Value {
         "half_width_bps": summary.and_then(|summary| summary.half_width(CONFIDENCE)),
         "failures": campaign.failures,
     })
+}
+
+fn csv(campaign: &Campaign<'_>) -> String {
+    let mut text = "run,bits_per_second,cause".to_owned();
+    for (index, (rate, cause)) in campaign.runs.iter().enumerate() {
+        let cause = cause.unwrap_or_default();
+        let _ = write!(text, "\n{},{rate:.0},{cause}", index + 1);
+    }
+    text
 }

@@ -6,7 +6,7 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use gigatcp_units::grammar::human_bytes;
 
-use super::{Arguments, Format, iperf3_json, iperf3_text, native, nuttcp_text, sums};
+use super::{Arguments, Format, csv, iperf3_json, iperf3_text, native, nuttcp_text, sums};
 use crate::output;
 
 /// Prints the progress of a test.
@@ -80,6 +80,7 @@ impl<'a> Live<'a> {
         let text = match self.arguments.format() {
             Format::Iperf3JsonStream => iperf3_json::start_event(begun),
             Format::Iperf3 => iperf3_text::start(to, &begun.parameters, &begun.streams),
+            Format::Csv => csv::HEAD.to_owned(),
             _ => return,
         };
         let _ = output::print(&text);
@@ -92,6 +93,7 @@ impl<'a> Live<'a> {
             Format::Iperf3 => iperf3_text::interval(parameters, streams, interval),
             Format::Nuttcp if nuttcp_text::is_receivers(begun) => return,
             Format::Nuttcp => nuttcp_text::interval(streams, interval),
+            Format::Csv => csv::interval(streams, interval),
             Format::JsonLines => native::interval_line(streams, interval),
             Format::Native | Format::Json | Format::Iperf3Json => {
                 return self.line(streams, interval);
@@ -102,9 +104,13 @@ impl<'a> Live<'a> {
 
     /// Prints the rest of the test in formats whose intervals add up to the totals.
     fn rest(&self, rest: &Interval) {
-        if let (Format::JsonLines, Some(begun)) = (self.arguments.format(), &self.begun) {
-            let _ = output::print(&native::interval_line(&begun.streams, rest));
-        }
+        let Some(begun) = &self.begun else { return };
+        let text = match self.arguments.format() {
+            Format::Csv => csv::interval(&begun.streams, rest),
+            Format::JsonLines => native::interval_line(&begun.streams, rest),
+            _ => return,
+        };
+        let _ = output::print(&text);
     }
 
     /// The progress line on a terminal.
