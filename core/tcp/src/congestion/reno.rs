@@ -117,19 +117,14 @@ impl Reno {
         );
     }
 
-    /// Reduced flight, before the floor: RFC 5681 eq. (4), or RFC 8511 section 3. Linux has whole
-    /// segments (`tcp_reno_ssthresh`).
+    /// Reduced flight, before the floor: RFC 5681 eq. (4), or RFC 8511 section 3.
     fn reduced(&self, event: &Congestion) -> u64 {
         let flight_size = event.flight_size.as_u64();
         let gently = self.abe && event.kind == CongestionKind::Ecn && self.cwnd >= self.ssthresh;
         if gently {
-            return flight_size - flight_size / 5;
-        }
-        let half = flight_size / 2;
-        if self.reduces_cwnd {
-            half - half % self.smss
+            flight_size - flight_size / 5
         } else {
-            half
+            flight_size / 2
         }
     }
 }
