@@ -12,7 +12,7 @@ use gigatcp_capture::{CaptureReader, NoteKind, ReadError, Record};
 use gigatcp_flows::{Connection, FlowTable, Observed, Side};
 use gigatcp_units::Instant;
 use gigatcp_why::Outlines;
-use gigatcp_wire::link::{Fragmentation, LinkType, dissect};
+use gigatcp_wire::link::{Fragmentation, LinkType, dissect, dissect_name_message};
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 
 /// Maximum octets read of one input. So a compressed one of a few octets does not take minutes.
@@ -212,6 +212,10 @@ pub fn link(octets: &[u8]) {
     };
     let link = LinkType(u16::from_be_bytes([head[0], head[1]]));
     let wire = u32::from(u16::from_be_bytes([head[2], head[3]])) << (head[3] & 7);
+    if let Some(message) = dissect_name_message(link, packet, wire) {
+        assert!(message.name.len() <= 255);
+        assert!(message.addresses().count() <= packet.len());
+    }
     let Ok(segment) = dissect(link, packet, wire) else {
         return;
     };

@@ -219,8 +219,8 @@ impl DelayedAck {
         if !self.started {
             self.started = true;
             self.start_quick(profile, wnd);
-        } else if pause > rto {
-            self.restart_quick(profile, wnd);
+        } else if pause > rto && profile.acknowledgments.quick_ack_again {
+            self.start_quick(profile, wnd);
         }
     }
 
@@ -246,10 +246,12 @@ impl DelayedAck {
         self.due |= self.is_pushed && !self.is_interactive;
     }
 
-    /// Begins quick-ACKs again if the profile does. Segments arrive into a window of `wnd`.
+    /// Notes data that had arrived before, into a window of `wnd`: the sender has lost ACKs or its
+    /// window is small. Ends interactive mode (Linux `tcp_enter_quickack_mode`).
     #[cold]
-    pub fn restart_quick(&mut self, profile: &Profile, wnd: u64) {
+    pub fn on_repeated(&mut self, profile: &Profile, wnd: u64) {
         if profile.acknowledgments.quick_ack_again {
+            self.is_interactive = false;
             self.start_quick(profile, wnd);
         }
     }

@@ -18,8 +18,11 @@ use crate::causes::counted;
 const MIN_IGNORED: usize = 2;
 const MIN_AGAIN: u64 = 2;
 
-/// Maximum bytes of a first request.
-const MAX_REQUEST: u64 = 16_384;
+/// Maximum packets of a first request, besides retransmissions: with more, something was answered before.
+const MAX_REQUEST: u64 = 2;
+
+/// Maximum number of servers that are told.
+const MAX_TOLD: usize = 3;
 
 /// A server that ignored connections while it answered others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +33,7 @@ pub struct AcceptQueue {
     pub ignored: usize,
     /// Index of the first of them, in the order in which they were passed.
     pub first: usize,
-    /// Number of those that it answered at once meanwhile.
+    /// Number of those that it answered at once, whose first or last packets passed meanwhile.
     pub answered: usize,
     /// Whether the packets that it ignored were captured at the server.
     pub is_at_server: bool,
@@ -44,7 +47,7 @@ struct Openings {
 }
 
 impl AcceptQueue {
-    /// Those of a capture. `connections` come in the order of their first packets; `is_at_server` says of a
+    /// Those of a capture, at most three. `connections` come in the order of their first packets; `is_at_server` says of a
     /// connection whether its packets were captured at the server.
     pub fn of<'a>(
         connections: impl Iterator<Item = &'a Connection>,
@@ -54,18 +57,19 @@ impl AcceptQueue {
         for (index, connection) in connections.enumerate() {
             let [client, server] = Side::BOTH.map(|side| connection.direction(side));
             let span = [connection.first_at(), connection.last_at()];
-            let is_request = client.unique_bytes() <= MAX_REQUEST;
             let acked = client.acked_position().unwrap_or(0);
             let is_served = server.unique_bytes() > 0 || acked > client.first_position() + 1;
-            let has_lost = server.retransmitted_segments() > 0;
-            if !client.has_syn() || !is_request || has_lost {
+            let has_lost = server.retransmitted_segments() > 0 || server.has_reset();
+            if !client.has_syn() || has_lost {
                 continue;
             }
+            let again = client.retransmitted_packets();
+            let is_first = client.data_packets().saturating_sub(again) <= MAX_REQUEST;
             let openings = servers
                 .entry(connection.endpoint(Side::Server))
                 .or_default();
             match client.retransmitted_segments() {
-                MIN_AGAIN.. => openings.ignored.push((index, span)),
+                MIN_AGAIN.. if is_first => openings.ignored.push((index, span)),
                 0 if is_served => openings.answered.push(span),
                 _ => {}
             }
@@ -73,7 +77,8 @@ impl AcceptQueue {
         let found = servers.into_iter().filter_map(|(server, openings)| {
             let (first, [from, _]) = *openings.ignored.first()?;
             let until = openings.ignored.iter().map(|(_, [_, last])| *last).max()?;
-            let meanwhile = |[first, last]: &&[Instant; 2]| *first < until && *last > from;
+            let is_within = |at: &Instant| from <= *at && *at <= until;
+            let meanwhile = |span: &&[Instant; 2]| span.iter().any(is_within);
             let answered = openings.answered.iter().filter(meanwhile).count();
             let ignored = openings.ignored.len();
             (ignored >= MIN_IGNORED && answered > 0).then(|| Self {
@@ -87,20 +92,20 @@ impl AcceptQueue {
                     .any(|(index, _)| is_at_server(*index)),
             })
         });
-        found.collect()
+        found.take(MAX_TOLD).collect()
     }
 
     /// The finding and what to change, in two sentences.
     #[must_use]
     pub fn sentence(&self) -> String {
         let or = if self.is_at_server {
-            ""
+            "was full"
         } else {
-            ", or packets of some connections are lost on the way there"
+            "was full, or a firewall or losses on the way keep some out"
         };
         format!(
             "{} ignored the SYN or the first request of {} again and again while it answered {}: its queue of \
-             connections to accept was full{or}. Accept faster, or raise the backlog (listen() and \
+             connections to accept {or}. Accept faster, or raise the backlog (listen() and \
              net.core.somaxconn there; nstat TcpExtListenOverflows counts it).",
             self.server,
             counted(self.ignored as u64, "connection"),

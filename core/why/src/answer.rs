@@ -172,9 +172,12 @@ impl Diagnosis {
 
     /// Rate of the connection itself, over that with the lookup before it.
     fn gain_without(&self, waited: Duration, took: Duration) -> Option<Gain> {
-        let times = 1.0 + waited.as_secs_f64() / took.as_secs_f64().max(1e-9);
-        (self.throughput.as_bps() > 0).then_some(Gain {
-            rate: self.throughput,
+        let seconds = took.as_secs_f64().max(1e-9);
+        let times = 1.0 + waited.as_secs_f64() / seconds;
+        let bits = self.delivered.as_u64() as f64 * 8.0;
+        let rate = Rate::from_bps((bits / seconds) as u64);
+        (rate.as_bps() > 0).then_some(Gain {
+            rate,
             times,
             is_lower_bound: false,
         })
@@ -187,7 +190,7 @@ impl Diagnosis {
             format!("{} achieved", human_rate(self.throughput))
         };
         if let (Outcome::NameLookup { .. }, Some(gain)) = (self.outcome, gain) {
-            let with = self.throughput.as_bps() as f64 / gain.times;
+            let with = gain.rate.as_bps() as f64 / gain.times;
             let with = human_rate(Rate::from_bps(with as u64));
             let rate = human_rate(gain.rate);
             return format!(
@@ -272,6 +275,10 @@ impl Diagnosis {
     }
 
     fn shares(&self, first: Option<&Verdict>) -> Vec<(&'static str, f64)> {
+        // That sentence's time begins before the connection.
+        if matches!(self.outcome, Outcome::NameLookup { .. }) {
+            return Vec::new();
+        }
         let named = first.map(|verdict| verdict.cause.id);
         let unknown = self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9);
         let verdicts = self.verdicts.iter();
@@ -308,8 +315,8 @@ impl Diagnosis {
         let against = first
             .zip(self.against)
             .and_then(|(first, against)| against_in_words(first.cause, against));
-        let is_led = self.outcome.may_have_cause();
-        let lookup = self.lookup.filter(|_| is_led).map(|waited| {
+        let is_led = matches!(self.outcome, Outcome::NameLookup { .. });
+        let lookup = self.lookup.filter(|_| !is_led).map(|waited| {
             let waited = human_duration(waited);
             format!("The client had waited {waited} for the address of the server's name")
         });
@@ -320,9 +327,10 @@ impl Diagnosis {
 
 /// Data and the ACKs of data in the other direction share a queue, and one waits behind the other.
 fn against_in_words(cause: &Cause, against: Shared) -> Option<String> {
-    let waiting = match cause.id {
-        "ack-path" => "the ACKs wait behind that data",
-        _ if cause.is_path => "their ACKs wait behind this data",
+    let waiting = match (cause.id, against.connections) {
+        ("ack-path", _) => "the ACKs may wait behind that data",
+        (_, 1) if cause.is_path => "its ACKs may wait behind this data",
+        _ if cause.is_path => "their ACKs may wait behind this data",
         _ => return None,
     };
     Some(format!(

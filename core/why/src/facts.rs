@@ -534,16 +534,14 @@ fn has_just_begun(m: &Measures<'_>) -> bool {
     m.since_start(last_syn) <= handshake && m.duration <= m.since_start(first) + trip * 2
 }
 
-/// Whether a new connection takes no more than half above that time to deliver these bytes, in few
-/// rounds: two RTTs, and one for each doubling of 10 segments (RFC 6928).
+/// Whether a new connection takes no more than half above that time, and twelve RTTs, to deliver these
+/// bytes in few rounds: two RTTs, and one for each doubling of 10 segments (RFC 6928).
 #[must_use]
 pub fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration) -> bool {
     /// Initial window (RFC 6928), segments.
     const INITIAL: u64 = 10;
-    /// Of a transfer with more, a limit near its end is a small part of the time.
     const MAX_ROUNDS: u64 = 10;
-    /// Up to these, half of the time may be that of hosts.
-    const FEW_ROUNDS: u64 = 8;
+    const MAX_TRIPS: u64 = 12;
     let mut rounds = 2;
     let mut window = INITIAL.saturating_mul(mss.max(1));
     let mut left = delivered;
@@ -552,10 +550,6 @@ pub fn takes_slow_start(delivered: u64, mss: u64, rtt: Duration, took: Duration)
         window = window.saturating_mul(2);
         rounds += 1;
     }
-    let most = if rounds <= FEW_ROUNDS {
-        rtt * rounds * 3 / 2
-    } else {
-        rtt * rounds * 11 / 10
-    };
+    let most = (rtt * rounds * 3 / 2).min(rtt * MAX_TRIPS);
     !rtt.is_zero() && rounds <= MAX_ROUNDS && took <= most
 }

@@ -46,18 +46,18 @@ pub enum Outcome {
     NoTime,
     /// As fast as a new connection can be: the initial window, doubled each RTT.
     SlowStart,
-    /// All was delivered in a fraction of the time, and for the rest the connection was idle.
+    /// All was delivered in a fraction of the time, and then the connection was idle.
     Idle {
-        /// Time in which it was delivered.
+        /// Time from the first packet to the last acknowledgment of data.
         took: Duration,
-        /// The other time.
+        /// Time after it.
         idle: Duration,
     },
     /// The client waited longer for the address of the server than the connection took.
     NameLookup {
         /// Time from the first question to the last answer.
         waited: Duration,
-        /// Duration of the connection.
+        /// Duration of the connection, without the idle time at its end.
         took: Duration,
     },
 }
@@ -150,12 +150,19 @@ impl Outcome {
 
     /// The change; `None` if the verdicts say it, or if nothing is to be changed.
     pub(crate) fn fix(self) -> Option<String> {
-        let is_lookup = matches!(self, Self::NameLookup { .. });
-        is_lookup.then(|| {
-            "look at the client's resolver (resolvectl query NAME, dig NAME): a name server that does not \
-             answer is waited for 5 s; put the one that answers first, or cache names"
-                .into()
-        })
+        /// Resolvers wait so long for a server, and ask the next one.
+        const PATIENCE: Duration = Duration::from_millis(4_500);
+        let Self::NameLookup { waited, .. } = self else {
+            return None;
+        };
+        let likely = if waited >= PATIENCE {
+            "; a name server that does not answer is waited for 5 s: put the one that answers first"
+        } else {
+            ""
+        };
+        Some(format!(
+            "look at the client's resolver (resolvectl query NAME, dig NAME), or cache names{likely}"
+        ))
     }
 
     /// The answer in a sentence; `None` if the verdicts say it.
@@ -189,7 +196,7 @@ impl Outcome {
                  finer clock."
             ),
             Self::Idle { took, idle } => format!(
-                "Nothing limited it: {bytes} were delivered in {}, and the connection was idle \
+                "Nothing limited it: {bytes} were delivered in {}, then the connection was idle \
                  for {}.",
                 human_duration(took),
                 human_duration(idle)
@@ -224,21 +231,6 @@ fn is_unanswered(m: &Measures<'_>) -> bool {
     let sides = [m.data(), m.receiver()];
     let is_closed = sides.iter().any(|side| side.has_fin() || side.has_reset());
     !is_closed && m.receiver().data_packets() == 0
-}
-
-/// That of a connection with a few small messages now and then, in which either side may have waited.
-pub(crate) fn small_talk(m: &Measures<'_>) -> Option<Outcome> {
-    const MAX_BYTES: u64 = 4096;
-    let sides = [m.data(), m.receiver()];
-    let bytes: u64 = sides.iter().map(|side| side.unique_bytes()).sum();
-    let again: u64 = sides.iter().map(|side| side.retransmitted_segments()).sum();
-    let idle = m.rounds.iter().map(|round| round.spent_in(State::Idle));
-    let idle = idle.fold(Duration::ZERO, |sum, spent| sum + spent);
-    let is_idle = idle >= Duration::from_secs(1) && idle * 5 >= m.duration * 4;
-    (bytes <= MAX_BYTES && again == 0 && is_idle).then(|| Outcome::Idle {
-        took: m.duration.saturating_sub(idle),
-        idle,
-    })
 }
 
 /// Time at the end with nothing in flight.
@@ -300,26 +292,6 @@ mod tests {
         assert_ne!(of(38, 38), lost);
         // Acknowledged: the capture missed it.
         assert_ne!(of(15_929, 15_929), lost);
-    }
-
-    #[test]
-    fn small_messages_now_and_then_are_an_idle_connection() {
-        let of = |len: u32| {
-            let mut all = Conversation::opened(20, 90_000);
-            let (mut sent, mut asked) = (1, 1);
-            for at in [90_100, 3_200_000, 6_600_000, 9_100_000] {
-                all.say(at, Server, sent, asked, len);
-                sent += len;
-                all.say(at + 100, Client, asked, sent, 20);
-                all.say(at + 88_000, Server, sent, asked + 20, 0);
-                all.say(at + 88_100, Client, asked + 20, sent, 20);
-                asked += 40;
-                all.say(at + 176_000, Server, sent, asked, 0);
-            }
-            all.watched().diagnose(0).expect("data").outcome
-        };
-        assert!(matches!(of(120), Outcome::Idle { .. }), "{:?}", of(120));
-        assert_eq!(of(1_400), Outcome::Limited);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::icmp_errors::IcmpErrors;
 use crate::limits::{self, Limit, Quantities};
 use crate::measures::{Capacity, Measures, rate};
 use crate::next_limit::{NextLimit, path_rate};
-use crate::outcome::{Outcome, small_talk};
+use crate::outcome::Outcome;
 
 /// Minimum confidence for a sure diagnosis. Below it the diagnosis names two causes.
 pub const MIN_CONFIDENCE: f64 = 0.8;
@@ -165,14 +165,6 @@ impl Diagnosis {
             lookup: None,
             joined: m.pair.map(|pair| joined(pair.between)),
         };
-        let is_dialog = |cause: &Cause| cause.is_dialog;
-        let primary = diagnosis.primary().map(|first| first.cause);
-        if primary.is_some_and(is_dialog)
-            && diagnosis.alternative.is_some_and(is_dialog)
-            && diagnosis.is_unsure()
-        {
-            diagnosis.outcome = small_talk(&m).unwrap_or(diagnosis.outcome);
-        }
         diagnosis.chain = match diagnosis.headline() {
             Some(first) => chain::of(&m, first),
             None => Vec::new(),
@@ -186,15 +178,28 @@ impl Diagnosis {
     }
 
     /// Adds how long the client waited for the address of the server right before its SYN, if that was
-    /// a tenth of the connection's time. If it was longer than all of it, that is the answer.
+    /// a tenth of the connection's time. If it was longer than all of it, that is the answer, unless the
+    /// connection had a trouble of its own.
     pub fn add_lookup(&mut self, waited: Duration) {
         const MIN_WAITED: Duration = Duration::from_millis(200);
-        if waited < MIN_WAITED || waited * 10 < self.duration {
+        let took = match self.outcome {
+            Outcome::Idle { took, .. } => took,
+            _ => self.duration,
+        };
+        if waited < MIN_WAITED || waited * 10 < took {
             return;
         }
         self.lookup = Some(waited);
-        if waited >= self.duration {
-            let took = self.duration;
+        let is_sound = match self.outcome {
+            Outcome::Idle { .. } | Outcome::SlowStart => true,
+            Outcome::Limited | Outcome::TooShort { .. } => self.verdicts.iter().all(|verdict| {
+                let cause = verdict.cause;
+                let is_trouble = cause.is_loss || cause.is_reaction || cause.delivers_nothing;
+                !is_trouble || verdict.time.is_zero()
+            }),
+            _ => false,
+        };
+        if waited >= took && is_sound && self.delivered > Bytes::ZERO {
             self.outcome = Outcome::NameLookup { waited, took };
         }
     }

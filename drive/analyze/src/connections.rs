@@ -145,9 +145,17 @@ impl Connections {
             let all = || self.iter().map(|(connection, _)| connection);
             let programs = self.programs.get_or_init(|| Programs::of(all()));
             programs.explain(connection, diagnosis);
-            if let Some(waited) = self.lookups.before(connection) {
-                diagnosis.add_lookup(waited);
-            }
+            self.explain_lookup(index, diagnosis);
+        }
+    }
+
+    /// Adds how long the client of a connection waited for the address of the server.
+    pub(crate) fn explain_lookup(&self, index: usize, diagnosis: &mut Diagnosis) {
+        let waited = self
+            .connection(index)
+            .and_then(|known| self.lookups.before(known));
+        if let Some(waited) = waited {
+            diagnosis.add_lookup(waited);
         }
     }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use gigatcp_flows::{Connection, Side};
 use gigatcp_units::{Duration, Instant};
-use gigatcp_wire::link::NameMessage;
+use gigatcp_wire::link::{NameMessage, Question};
 
 /// Lookups of names by the hosts of a capture, in the order of their first questions.
 #[derive(Clone, Default, Debug)]
@@ -20,43 +20,94 @@ pub(crate) struct NameLookups {
 struct NameLookup {
     client: IpAddr,
     asked: Instant,
-    answered: Instant,
+    /// Time of its latest message.
+    latest: Instant,
+    pending: Vec<Question>,
+    answers: Vec<Instant>,
     addresses: Vec<IpAddr>,
+}
+
+impl NameLookup {
+    /// Maximum addresses, answers and questions kept.
+    const MAX: usize = 16;
+    /// Resolvers give up sooner than that.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    /// Resolvers that ask for one version of addresses after the other do so at once.
+    const AT_ONCE: Duration = Duration::from_millis(20);
+
+    fn new(client: IpAddr, at: Instant) -> Self {
+        Self {
+            client,
+            asked: at,
+            latest: at,
+            pending: Vec::new(),
+            answers: Vec::new(),
+            addresses: Vec::new(),
+        }
+    }
+
+    /// Whether a question at that time belongs to it.
+    fn goes_on(&self, at: Instant) -> bool {
+        let patience = if self.pending.is_empty() {
+            Self::AT_ONCE
+        } else {
+            Self::PATIENCE
+        };
+        at.saturating_since(self.latest) <= patience
+    }
+
+    /// Takes the answer to a question that was asked; others may be forged.
+    fn answer(&mut self, at: Instant, message: &NameMessage<'_>) {
+        let is_asked = |question: &Question| *question == message.question;
+        let Some(place) = self.pending.iter().position(is_asked) else {
+            return;
+        };
+        self.pending.swap_remove(place);
+        self.latest = at;
+        if self.answers.len() < Self::MAX {
+            self.answers.push(at);
+        }
+        for address in message.addresses() {
+            if self.addresses.len() < Self::MAX && !self.addresses.contains(&address) {
+                self.addresses.push(address);
+            }
+        }
+    }
 }
 
 impl NameLookups {
     /// Maximum number of lookups kept, those of the beginning. A connection after a later one is
     /// explained without it.
     const MAX_KEPT: usize = 1 << 14;
-    /// Maximum addresses kept of a lookup.
-    const MAX_ADDRESSES: usize = 16;
-    /// A question that long after the latest answer begins another lookup. Addresses of IPv4 and of IPv6 are
-    /// two questions.
-    const SAME: Duration = Duration::from_secs(1);
 
     pub(crate) fn handle_message(&mut self, at: Instant, message: &NameMessage<'_>) {
         let key = (message.client, message.name.to_ascii_lowercase());
         let known = self.latest.get(&key).copied();
         if message.is_answer {
-            if let Some(lookup) = known.and_then(|index| self.all.get_mut(index)) {
-                lookup.answered = at;
-                let room = Self::MAX_ADDRESSES - lookup.addresses.len();
-                lookup.addresses.extend(message.addresses().take(room));
+            if let Some(index) = known {
+                self.all[index].answer(at, message);
             }
             return;
         }
-        let is_open = |lookup: &NameLookup| {
-            lookup.addresses.is_empty() || at.saturating_since(lookup.answered) < Self::SAME
+        let index = match known {
+            Some(index) if self.all[index].goes_on(at) => index,
+            // One without an address explains nothing.
+            Some(index) if self.all[index].addresses.is_empty() => {
+                self.all[index] = NameLookup::new(message.client, at);
+                index
+            }
+            _ if self.all.len() < Self::MAX_KEPT => {
+                self.latest.insert(key, self.all.len());
+                self.all.push(NameLookup::new(message.client, at));
+                self.all.len() - 1
+            }
+            _ => return,
         };
-        let is_known = known.is_some_and(|index| is_open(&self.all[index]));
-        if !is_known && self.all.len() < Self::MAX_KEPT {
-            self.latest.insert(key, self.all.len());
-            self.all.push(NameLookup {
-                client: message.client,
-                asked: at,
-                answered: at,
-                addresses: Vec::new(),
-            });
+        let lookup = &mut self.all[index];
+        lookup.latest = at;
+        let is_new = !lookup.pending.contains(&message.question);
+        if is_new && lookup.pending.len() < NameLookup::MAX {
+            lookup.pending.push(message.question);
         }
     }
 
@@ -66,7 +117,7 @@ impl NameLookups {
         for lookup in &self.all {
             for address in &lookup.addresses {
                 let of_pair = found.entry((lookup.client, *address)).or_default();
-                of_pair.push([lookup.answered, lookup.asked]);
+                of_pair.extend(lookup.answers.iter().map(|answer| [*answer, lookup.asked]));
             }
         }
         for lookups in found.values_mut() {

@@ -140,6 +140,11 @@ pub fn diagnose_pairs(
         }
         let connections = captures[shown].connections();
         connections.explain(indices[shown], &mut diagnosis);
+        // Only one of them may have passed the questions.
+        if diagnosis.lookup.is_none() {
+            let other = captures[1 - shown].connections();
+            other.explain_lookup(indices[1 - shown], &mut diagnosis);
+        }
         Some(PairedDiagnosis {
             indices: *indices,
             near: shown,

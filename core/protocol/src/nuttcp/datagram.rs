@@ -253,8 +253,10 @@ impl Receiver {
             self.ended = Some(now);
         }
         self.received = self.received.saturating_add(length as u64);
-        self.is_counted &= count.is_none_or(|count| count <= MAX_COUNT);
-        let sent = count.filter(|_| self.is_counted);
+        // The first decides; a later one may be a stranger's.
+        let is_plain = count.is_none_or(|count| count <= MAX_COUNT);
+        self.is_counted &= is_plain || self.sent > 0;
+        let sent = count.filter(|_| self.is_counted && is_plain);
         let is_next =
             sent.is_none_or(|count| count == self.last_count.saturating_add(self.datagram_bytes));
         if let (Some(spacing), Some(last)) = (self.spacing, self.last_arrival)

@@ -243,7 +243,7 @@ impl<P: Payload> Connection<P> {
             self.note_duplicate(seq..seq + len);
             self.note_repetition(segment);
             let wnd = self.rcv.wnd();
-            self.ack.restart_quick(&self.transport.profile, wnd);
+            self.ack.on_repeated(&self.transport.profile, wnd);
         }
         if seq > self.rcv.edge {
             self.counters.beyond_window += 1;

@@ -147,9 +147,9 @@ impl<P: Payload> Connection<P> {
             self.note_duplicate(range);
         }
         let nxt = self.rcv.nxt + arrival.advanced;
-        if arrival.advanced > 0 && !in_order {
+        let profile = &self.transport.profile;
+        if arrival.advanced > 0 && !in_order && profile.acknowledgments.quick_ack_again {
             let (rto, wnd) = (self.rtt.rto(), self.rcv.wnd());
-            let profile = &self.transport.profile;
             self.ack.on_progress(now, profile, rto, wnd);
         }
         if in_order {

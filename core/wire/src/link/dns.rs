@@ -18,6 +18,17 @@ const TYPE_AND_CLASS_LEN: usize = 4;
 /// Maximum octets of an encoded name.
 const MAX_NAME: usize = 255;
 
+/// A question: an answer comes from its server, with its number and type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Question {
+    /// Name server.
+    pub server: IpAddr,
+    /// Number that the client chose.
+    pub id: u16,
+    /// Type of the records.
+    pub kind: u16,
+}
+
 /// A question about one name, or its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NameMessage<'a> {
@@ -25,6 +36,8 @@ pub struct NameMessage<'a> {
     pub client: IpAddr,
     /// Whether it is the answer.
     pub is_answer: bool,
+    /// The question, or the one that it answers.
+    pub question: Question,
     /// The name as encoded: labels with their lengths, at most 255 octets.
     pub name: &'a [u8],
     /// Number of records in the answer, and their octets as far as captured.
@@ -52,19 +65,25 @@ pub fn dissect_name_message(
     let header = walk.take(HEADER_LEN, Layer::Udp).ok()?;
     let flags = word(header, 2);
     let is_answer = flags & IS_ANSWER != 0;
-    let (client, port) = if is_answer {
-        (endpoints.dst(), ports[0])
+    let (client, server, port) = if is_answer {
+        (endpoints.dst(), endpoints.src(), ports[0])
     } else {
-        (endpoints.src(), ports[1])
+        (endpoints.src(), endpoints.dst(), ports[1])
     };
     if port != DOMAIN || flags & OPCODE != 0 || word(header, 4) != 1 {
         return None;
     }
     let name = walk.octets.get(..name_len(walk.octets)?)?;
-    let records = walk.octets.get(name.len() + TYPE_AND_CLASS_LEN..)?;
+    let kind = walk.octets.get(name.len()..)?;
+    let records = kind.get(TYPE_AND_CLASS_LEN..)?;
     Some(NameMessage {
         client,
         is_answer,
+        question: Question {
+            server,
+            id: word(header, 0),
+            kind: word(kind, 0),
+        },
         name,
         records: (word(header, 6), records),
     })

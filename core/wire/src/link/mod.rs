@@ -47,7 +47,7 @@ mod transport;
 mod udp;
 mod wireless;
 
-pub use dns::{NameMessage, dissect_name_message};
+pub use dns::{NameMessage, Question, dissect_name_message};
 pub use fragment::{Fragment, Fragmentation};
 pub use icmp::{CapturedIcmpError, dissect_icmp_error};
 pub use link_type::LinkType;

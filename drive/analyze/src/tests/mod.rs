@@ -613,7 +613,7 @@ fn server_that_ignores_connections_while_it_answers_others_has_a_full_accept_que
             packets
                 .extend((0..=times).map(|time| client(5 + 300 * time).numbers(101, 901).len(87)));
         }
-        packets.extend(whole(1500, 5100));
+        packets.extend(whole(500, 5100));
         packets.sort_by_key(|packet| packet.at);
         let capture = Capture::read(&bytes(&packets), &Options::default()).unwrap();
         capture.connections().full_accept_queues()
@@ -633,28 +633,32 @@ fn server_that_ignores_connections_while_it_answers_others_has_a_full_accept_que
     assert!(found(&[5001, 5002], 1).is_empty());
 }
 
+/// The answer for a connection at 5 s, after these messages of a lookup.
+fn answer_after(messages: &[(u32, Vec<u8>)], packets: &[Packet]) -> gigatcp_why::Answer {
+    let mut octets = pcap(&[]);
+    for (at, message) in messages {
+        push(&mut octets, *at, message, message.len() as u32);
+    }
+    for packet in packets {
+        let wire = 54 + u32::from(packet.len);
+        push(&mut octets, packet.at, &packet.frame(), wire);
+    }
+    let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
+    capture.connections().diagnose(0).unwrap().answer()
+}
+
 #[test]
 fn lookup_longer_than_its_connection_is_the_answer() {
+    let [asked, told] = [false, true].map(name_message);
+    let at = |at: u32, message: &Vec<u8>| (at, message.clone());
+    let whole = whole(5000, 5000);
     let answer = |asked_at, answered_at| {
-        let mut octets = pcap(&[]);
-        for (at, is_answer) in [
-            (asked_at, false),
-            (asked_at + 1, false),
-            (answered_at, true),
-        ] {
-            let message = name_message(is_answer);
-            push(&mut octets, at, &message, message.len() as u32);
-        }
-        for packet in whole(5000, 5000) {
-            push(
-                &mut octets,
-                packet.at,
-                &packet.frame(),
-                54 + u32::from(packet.len),
-            );
-        }
-        let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
-        capture.connections().diagnose(0).unwrap().answer()
+        let messages = [
+            at(asked_at, &asked),
+            at(asked_at + 1, &asked),
+            at(answered_at, &told),
+        ];
+        answer_after(&messages, &whole)
     };
     let slow = answer(2000, 4900);
     assert_eq!(
@@ -670,6 +674,35 @@ fn lookup_longer_than_its_connection_is_the_answer() {
     for other in [answer(4800, 4900), answer(100, 3000)] {
         assert!(!other.sentence.contains("lookup"), "{}", other.sentence);
     }
+    // A forged answer, with another number; and each of two lookups took 100 ms.
+    let mut forged = told.clone();
+    forged[43] = 0;
+    let messages = [at(2000, &asked), at(4900, &forged)];
+    let forged = answer_after(&messages, &whole);
+    assert!(!forged.sentence.contains("lookup"), "{}", forged.sentence);
+    let twice = [
+        at(2000, &asked),
+        at(2100, &told),
+        at(4800, &asked),
+        at(4900, &told),
+    ];
+    let twice = answer_after(&twice, &whole);
+    assert!(!twice.sentence.contains("lookup"), "{}", twice.sentence);
+}
+
+#[test]
+fn connection_in_trouble_after_a_slow_lookup_is_answered_by_its_trouble() {
+    let messages = [(2000, name_message(false)), (4900, name_message(true))];
+    let client = |at: u32| Packet::new(5000 + at, 5000, true);
+    let mut packets = whole(5000, 5000)[..3].to_vec();
+    // Nothing is acknowledged any more.
+    for at in [3, 303, 903, 2103] {
+        packets.push(client(at).numbers(101, 901).len(1000));
+    }
+    let answer = answer_after(&messages, &packets);
+    assert!(!answer.sentence.contains("lookup"), "{}", answer.sentence);
+    let is_note = |note: &String| note.contains("had waited 2.90 s");
+    assert!(answer.notes.iter().any(is_note), "{:?}", answer.notes);
 }
 
 #[test]

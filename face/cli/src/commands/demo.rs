@@ -92,7 +92,7 @@ fn live() -> Result<Outcome, Failure> {
          100 Mbit/s with an RTT of 40 ms (gigatcp emulate).\n",
     )?;
     let program = program()?;
-    let server = super::run::quoted(&program.to_string_lossy());
+    let server = gigatcp_report::escape::quoted(&program.to_string_lossy());
     let mut command = emulate()?;
     command.args(["--server", &format!("{server} server -q > /dev/null"), "--"]);
     command.arg(&program).args(["demo", "--inside"]);

@@ -239,7 +239,7 @@ fn refused(name: &str, error: &ReadError) -> Failure {
             |(_, hint)| hint,
         )),
         ReadError::Unknown { .. } | ReadError::Empty => {
-            failure.hint("captures are pcap, pcapng, snoop or printed packets, plain, gzip or zstd")
+            failure.hint("captures are pcap, pcapng, snoop or printed packets, plain, gzip or zstd; `editcap` converts others")
         }
         ReadError::Open { path, .. } if path.is_symlink() && !path.exists() => {
             failure.hint("it is a link that points nowhere: name the capture itself")

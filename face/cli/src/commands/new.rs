@@ -8,10 +8,10 @@ use clap_complete::engine::ArgValueCompleter;
 use gigatcp_report::Published;
 
 use super::Outcome;
-use super::run::quoted;
 use crate::experiments::{Experiments, PLAN, Place};
 use crate::failure::Failure;
 use crate::{complete, output, plan_file};
+use gigatcp_report::escape::quoted;
 
 /// Command-line arguments of `new`.
 #[derive(clap::Args, Debug)]

@@ -12,6 +12,7 @@ use std::time::Instant;
 use clap_complete::engine::ArgValueCompleter;
 use gigatcp_plan::record::{FurtherRecord, RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_plan::{Flow, Plan};
+use gigatcp_report::escape::quoted;
 use gigatcp_report::{Published, Report};
 use gigatcp_run::further::{self, Repetition};
 use gigatcp_run::randomness;
@@ -533,15 +534,6 @@ fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
     Failure::fault("the simulator found a fault in itself, said above; the plan is not to blame")
         .effect("nothing was stored: no number of this run can be trusted")
         .hint(format!("please report it; this replays it: {replay}"))
-}
-
-/// Quotes `text` for a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
-    if text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Reports how a run of `wanted` worlds ended.

@@ -11,11 +11,11 @@ use gigatcp_run::sweep::Sweep;
 use gigatcp_run::sweep::rows::find_metric;
 use serde::Serialize;
 
-use super::run::quoted;
 use super::{Outcome, run as alone, sweep};
 use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::{nearest, output};
+use gigatcp_report::escape::quoted;
 
 /// Command-line arguments of `show`.
 #[derive(clap::Args, Default, Debug)]

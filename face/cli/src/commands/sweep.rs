@@ -256,7 +256,7 @@ fn hash(mut file: File) -> io::Result<u64> {
 fn command() -> String {
     let words = crate::arguments::typed()
         .skip(1)
-        .map(|word| super::run::quoted(&word));
+        .map(|word| gigatcp_report::escape::quoted(&word));
     format!("gigatcp {}", words.collect::<Vec<_>>().join(" "))
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use gigatcp_analyze::{Error, PairedDiagnosis, SummaryRow};
+use gigatcp_analyze::{AcceptQueue, Error, PairedDiagnosis, SummaryRow};
 use gigatcp_flows::{Endpoint, Side};
 use gigatcp_why::{CapturePoint, DiagnosisSummary, PrimaryCause};
 
 use super::answer::{self, ConnectionLabel, captured};
 use super::order::{MIN_SHOWN_BYTES, Order};
 use super::{AnsweredCapture, Diagnosed, detail, not_shown, row};
-use crate::escape::terminal;
+use crate::escape::{quoted, terminal};
 use crate::prose::{counted, wrap, wrap_hanging};
 
 /// Amount of detail to write.
@@ -148,16 +148,14 @@ fn silent_in(loaded: &AnsweredCapture) -> String {
     lines.collect()
 }
 
-/// A line for each server that ignored connections. Captures of both ends have the same.
+/// A line for each server that ignored connections, of the capture that shows most of them.
 fn full_accept_queues(captures: &[&AnsweredCapture]) -> String {
-    let whole = captures
-        .iter()
-        .take(1)
-        .filter(|loaded| loaded.chosen.is_empty());
-    let found = whole.flat_map(|loaded| loaded.capture.connections().full_accept_queues());
-    found
-        .map(|found| wrap_hanging(&found.sentence(), 0, 2))
-        .collect()
+    let whole = captures.iter().filter(|loaded| loaded.chosen.is_empty());
+    let found = whole.map(|loaded| loaded.capture.connections().full_accept_queues());
+    let shown = |found: &Vec<AcceptQueue>| found.iter().filter(|queue| queue.is_at_server).count();
+    let found = found.max_by_key(|found| (shown(found), found.len()));
+    let lines = found.into_iter().flatten().map(|queue| queue.sentence());
+    lines.map(|line| wrap_hanging(&line, 0, 2)).collect()
 }
 
 /// A line for each client that opens a connection for each request, and so delivers more than by any
@@ -334,18 +332,20 @@ pub fn nothing_joined(captures: [&AnsweredCapture; 2]) -> String {
     let [first, second] = captures.map(|loaded| terminal(&loaded.capture.name()));
     let largest = captures.map(|loaded| {
         let connections = loaded.capture.connections();
-        connections.connection(*connections.largest_first().first()?)
+        let known = connections.connection(*connections.largest_first().first()?)?;
+        // Sender and receiver of the only packets.
+        let mut sides = Side::BOTH.into_iter();
+        let sender = sides.find(|side| known.direction(*side).packets() > 0)?;
+        let ends = [sender, sender.other()].map(|side| known.endpoint(side));
+        known.is_one_sided().then_some(ends)
     });
-    let line = if largest
-        .iter()
-        .flatten()
-        .filter(|known| known.is_one_sided())
-        .count()
-        == 2
-    {
+    let are_halves = largest[0].is_some_and(|[from, to]| largest[1] == Some([to, from]));
+    let line = if are_halves {
         format!(
             "Each has the packets of one host. If both were captured at one place, merge them: mergecap -w \
-             both.pcapng {first} {second}; gigatcp why both.pcapng"
+             both.pcapng {} {}; gigatcp why both.pcapng",
+            quoted(&first),
+            quoted(&second),
         )
     } else {
         format!(

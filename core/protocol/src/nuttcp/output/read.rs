@@ -96,6 +96,8 @@ fn interval(words: &[&str]) -> Option<Interval> {
                 interval.jitter = Some(jitter([real(min)?, real(mean)?, real(max)?]));
                 rest
             }
+            // Of the whole host: nothing here needs it.
+            [_, "host-retrans", rest @ ..] => rest,
             _ => return None,
         };
     }

@@ -48,6 +48,13 @@ fn question_and_answer_name_the_host_that_asks_and_the_addresses() {
         (CLIENT.into(), false, NAME)
     );
 
+    let asked = Question {
+        server: SERVER.into(),
+        id: 0x1234,
+        kind: 1,
+    };
+    assert_eq!(question.question, asked);
+
     // An alias, its address, and one of the other version.
     let alias = record(5, NAME);
     let (v4, v6) = (record(1, &SERVER), record(28, &[0x20; 16]));
@@ -57,6 +64,7 @@ fn question_and_answer_name_the_host_that_asks_and_the_addresses() {
         (answer.client, answer.is_answer, answer.name),
         (CLIENT.into(), true, NAME)
     );
+    assert_eq!(answer.question, asked);
     let addresses: Vec<IpAddr> = answer.addresses().collect();
     assert_eq!(addresses, [IpAddr::from(SERVER), IpAddr::from([0x20; 16])]);
 

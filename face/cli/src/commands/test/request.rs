@@ -221,12 +221,12 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
             _ => Ok(()),
         };
     }
-    let Some(option) = lacking(arguments) else {
+    let Some(option) = lacking(arguments, settings) else {
         return Ok(());
     };
     let text = format!("--mode {} does not have {option}", name(arguments));
     let failure = Failure::not_measured(text);
-    Err(match option.as_str() {
+    Err(match option {
         "--report" | "--save" => {
             failure.hint("`--format json > FILE` keeps the percentiles, those of intervals too")
         }
@@ -234,62 +234,70 @@ fn check_mode(arguments: &Arguments, settings: &Settings) -> Result<(), Failure>
     })
 }
 
-/// Options and settings that neither transactions nor STAMP have, and those that STAMP lacks besides.
-const NO_TRANSACTIONS: &str = "--ndt7 --bytes --udp --reverse --bidir --window --set-mss --stack \
-    --zerocopy --mptcp --affinity --latency --rrul --steady --until --repeat --whatif --report \
-    --save --json --json-stream readings cport fq_rate server_output title gsro skip_rx_copy";
-const NO_STAMP: &str = "--parallel --bitrate --no-delay username --blockcount --omit --congestion";
-
-/// Options and settings that nuttcp's protocol does not have.
-const NO_NUTTCP: &str = "--bidir --mptcp --latency --rrul --omit username --json --json-stream";
-
-/// The first of these options and settings that was typed.
-fn typed(arguments: &Arguments, list: &str) -> Option<String> {
-    let parsed = crate::arguments::command().try_get_matches().ok()?;
-    let (_, given) = parsed.subcommand()?;
-    let is_typed = |id: &&clap::Id| {
-        given.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine)
-    };
-    let options = given
-        .ids()
-        .filter(is_typed)
-        .map(|id| format!("--{id}").replace('_', "-"));
-    let settings = arguments
-        .settings
-        .iter()
-        .filter_map(|word| word.split_once('='));
-    let typed: Vec<String> = options
-        .chain(settings.map(|(name, _)| name.to_owned()))
-        .collect();
-    let mut names = list.split_whitespace();
-    names
-        .find(|name| typed.iter().any(|typed| typed == name))
-        .map(str::to_owned)
-}
-
-/// An option that STAMP or transactions do not have.
-fn lacking(arguments: &Arguments) -> Option<String> {
+/// The first option that STAMP or transactions do not have.
+fn lacking(arguments: &Arguments, settings: &Settings) -> Option<&'static str> {
     let is_stamp = arguments.mode == super::Mode::Stamp;
-    let is_printed = match arguments.format() {
-        Format::JsonLines => !is_stamp,
-        format => matches!(format, Format::Native | Format::Json),
-    };
-    let values = [
+    let mut lacks = [
+        (
+            is_stamp && arguments.parallel != Streams::Count(1),
+            "--parallel",
+        ),
+        (is_stamp && arguments.bitrate.is_some(), "--bitrate"),
+        (is_stamp && arguments.no_delay, "--no-delay"),
+        (is_stamp && settings.username.is_some(), "username"),
+        (is_stamp && arguments.blockcount.is_some(), "--blockcount"),
+        (is_stamp && arguments.omit > 0, "--omit"),
+        (is_stamp && arguments.congestion.is_some(), "--congestion"),
+        (
+            is_stamp && arguments.format() == Format::JsonLines,
+            "this --format",
+        ),
+        (arguments.ndt7, "--ndt7"),
         (
             arguments.protocol == super::Protocol::Nuttcp,
             "--protocol nuttcp",
         ),
+        (arguments.bytes.is_some(), "--bytes"),
+        (arguments.udp, "--udp"),
+        (arguments.reverse, "--reverse"),
+        (arguments.bidir, "--bidir"),
         (arguments.parallel == Streams::Auto, "--parallel auto"),
-        (!is_printed, "this --format"),
-    ];
-    typed(arguments, NO_TRANSACTIONS)
-        .or_else(|| typed(arguments, NO_STAMP).filter(|_| is_stamp))
-        .or_else(|| first(&values))
-}
-
-fn first(options: &[(bool, &str)]) -> Option<String> {
-    let (_, option) = options.iter().find(|(is_given, _)| *is_given)?;
-    Some((*option).to_owned())
+        (arguments.window.is_some(), "--window"),
+        (arguments.set_mss.is_some(), "--set-mss"),
+        (arguments.stack != super::StackChoice::Kernel, "--stack"),
+        (arguments.zerocopy, "--zerocopy"),
+        (arguments.mptcp, "--mptcp"),
+        (arguments.affinity.is_some(), "--affinity"),
+        (arguments.latency, "--latency"),
+        (arguments.rrul, "--rrul"),
+        (arguments.steady, "--steady"),
+        (arguments.until.is_some(), "--until"),
+        (arguments.repeat.is_some(), "--repeat"),
+        (!arguments.whatif.is_empty(), "--whatif"),
+        (arguments.report.is_some(), "--report"),
+        (arguments.save.is_some(), "--save"),
+        (arguments.json, "--json"),
+        (arguments.json_stream, "--json-stream"),
+        (settings.readings.is_some(), "readings"),
+        (settings.client_port.is_some(), "cport"),
+        (settings.fq_rate.is_some(), "fq_rate"),
+        (settings.gets_server_output, "server_output"),
+        (settings.title.is_some(), "title"),
+        (
+            settings.gsro != gigatcp_meter::tester::Offload::Automatic,
+            "gsro",
+        ),
+        (settings.skips_rx_copy, "skip_rx_copy"),
+        (
+            !matches!(
+                arguments.format(),
+                Format::Native | Format::Json | Format::JsonLines
+            ),
+            "this --format",
+        ),
+    ]
+    .into_iter();
+    lacks.find_map(|(is_given, option)| is_given.then_some(option))
 }
 
 /// Refuses options that the protocol does not have.
@@ -304,18 +312,30 @@ fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
     if settings.is_instantaneous && arguments.bitrate.is_none() {
         return Err(Failure::not_measured("instantaneous requires a rate").hint("as in -b 100M"));
     }
-    let has_several = arguments.udp && arguments.parallel != Streams::Count(1);
-    let (lacks, name, other) = match protocol(arguments) {
-        Protocol::Nuttcp => (NO_NUTTCP, "nuttcp", "iperf3"),
-        _ => ("instantaneous", "iperf3", "nuttcp"),
+    let without: &[(bool, &str)] = match protocol(arguments) {
+        Protocol::Iperf3 | Protocol::Ndt7 => &[(settings.is_instantaneous, "instantaneous")],
+        Protocol::Nuttcp => &[
+            (arguments.bidir, "--bidir"),
+            (arguments.mptcp, "--mptcp"),
+            (arguments.latency, "--latency"),
+            (arguments.rrul, "--rrul"),
+            (arguments.parallel == Streams::Auto, "--parallel auto"),
+            (arguments.omit > 0, "--omit"),
+            (settings.username.is_some(), "username"),
+            (arguments.json, "--json"),
+            (arguments.json_stream, "--json-stream"),
+            (
+                arguments.udp && arguments.parallel != Streams::Count(1),
+                "--parallel with --udp",
+            ),
+        ],
     };
-    let values = [
-        (arguments.parallel == Streams::Auto, "--parallel auto"),
-        (has_several, "--parallel with --udp"),
-    ];
-    let by_value = || first(&values).filter(|_| name == "nuttcp");
-    let Some(option) = typed(arguments, lacks).or_else(by_value) else {
+    let Some((_, option)) = without.iter().find(|(is_given, _)| *is_given) else {
         return Ok(());
+    };
+    let (name, other) = match protocol(arguments) {
+        Protocol::Nuttcp => ("nuttcp", "iperf3"),
+        _ => ("iperf3", "nuttcp"),
     };
     Err(
         Failure::not_measured(format!("{option}: {name}'s protocol does not have it"))
