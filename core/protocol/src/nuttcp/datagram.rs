@@ -253,7 +253,7 @@ impl Receiver {
             self.ended = Some(now);
         }
         self.received = self.received.saturating_add(length as u64);
-        // The first decides; a later one may be a stranger's.
+        // The first decides; a later one may come from elsewhere.
         let is_plain = count.is_none_or(|count| count <= MAX_COUNT);
         self.is_counted &= is_plain || self.sent > 0;
         let sent = count.filter(|_| self.is_counted && is_plain);

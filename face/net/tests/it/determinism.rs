@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 /// Hash of the run: of the times in nanoseconds, headers and payloads of all deliveries. A change of
 /// what the engine or a path does changes it; then the failed assertion shows the new one.
-const HASH: u64 = 0x6c0e_fa01_d546_bd37;
+const HASH: u64 = 0xba73_4219_5f22_3564;
 
 async fn download(len: usize) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect("server:80").await?;
