@@ -9,7 +9,7 @@ use crate::connections::Connections;
 use crate::diagnoses::Diagnoses;
 use crate::error::{Error, Halt};
 use crate::held::Held;
-use crate::name_lookups::LookupsByAddress;
+use crate::name_lookups::{LookupsByAddress, NameLookups};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
@@ -141,6 +141,10 @@ fn part(
     seed: u64,
 ) -> Result<Part, Halt> {
     let mut walk = Walk::new(reader, source, options, share.is_first());
+    // All threads walk over the same records.
+    if share.is_first() {
+        walk.keep_lookups();
+    }
     let mut tracker = Tracker::new(source, seed, share);
     let limit = options.held.filter(|_| !source.is_read_once());
     let mut held = limit.map(Held::new);
@@ -154,6 +158,6 @@ fn part(
         segments: tracker.segments,
         unit: tracker.unit,
         info: walk.info(),
-        lookups: walk.lookups().by_address(),
+        lookups: (walk.lookups()).map_or_else(LookupsByAddress::default, NameLookups::by_address),
     })
 }

@@ -85,7 +85,8 @@ pub(crate) struct Walk<'a> {
     reader: CaptureReader,
     now: Instant,
     datagrams: Datagrams,
-    lookups: NameLookups,
+    /// Lookups of names so far, where they are wanted.
+    lookups: Option<NameLookups>,
     options: Options<'a>,
     /// Offset of the next progress report.
     report_at: u64,
@@ -99,7 +100,7 @@ impl<'a> Walk<'a> {
             reader,
             now: Instant::ZERO,
             datagrams: Datagrams::new(),
-            lookups: NameLookups::default(),
+            lookups: None,
             options: Options::default(),
             report_at: u64::MAX,
             total_bytes: None,
@@ -192,9 +193,11 @@ impl<'a> Walk<'a> {
             (Err(error), None) => {
                 if !show_icmp_error(&record, at, to) {
                     to(CapturedRecord::empty(number, at));
-                    let message = dissect_name_message(record.link, record.octets, record.wire_len);
-                    if let Some(message) = message {
-                        self.lookups.handle_message(at, &message);
+                    if let Some(lookups) = &mut self.lookups {
+                        let (link, octets) = (record.link, record.octets);
+                        if let Some(message) = dissect_name_message(link, octets, record.wire_len) {
+                            lookups.handle_message(at, &message);
+                        }
                     }
                     self.reader.note_dissect_error(place, &error);
                 }
@@ -294,9 +297,14 @@ impl<'a> Walk<'a> {
         Ok(false)
     }
 
-    /// Lookups of names so far.
-    pub(crate) const fn lookups(&self) -> &NameLookups {
-        &self.lookups
+    /// Keeps the lookups of names from here on.
+    pub(crate) fn keep_lookups(&mut self) {
+        self.lookups = Some(NameLookups::default());
+    }
+
+    /// The lookups of names that were kept.
+    pub(crate) const fn lookups(&self) -> Option<&NameLookups> {
+        self.lookups.as_ref()
     }
 
     /// Returns format, notes and counts of the capture itself, after the last record.

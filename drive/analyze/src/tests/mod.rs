@@ -643,8 +643,19 @@ fn answer_after(messages: &[(u32, Vec<u8>)], packets: &[Packet]) -> gigatcp_why:
         let wire = 54 + u32::from(packet.len);
         push(&mut octets, packet.at, &packet.frame(), wire);
     }
-    let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
-    capture.connections().diagnose(0).unwrap().answer()
+    // A file is mapped, and so read by several threads.
+    let (_file, source) = file(&octets);
+    let answer = |threads| {
+        let options = Options {
+            threads: Some(threads),
+            ..Options::default()
+        };
+        let capture = Capture::read(&source, &options).unwrap();
+        capture.connections().diagnose(0).unwrap().answer()
+    };
+    let alone = answer(1);
+    assert_eq!(alone.sentence, answer(3).sentence);
+    alone
 }
 
 #[test]
